@@ -1,0 +1,54 @@
+# Everything is installed in .venv, from a bare Python >= 3.11. The other targets set it up when needed.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+FUZZ_FRAMES ?= 1000000
+
+.PHONY: help setup check test fuzz demo bench docs clean
+
+help:
+	@echo "make setup   make .venv with everything in it"
+	@echo "make check   lint, types, layers and the fast tests: under a minute"
+	@echo "make test    everything"
+	@echo "make fuzz    $(FUZZ_FRAMES) mutated requests against a server (FUZZ_FRAMES=...)"
+	@echo "make demo    see it work"
+	@echo "make bench   measure, in ratios (BENCH='protocol records network' to choose)"
+	@echo "make docs    write the documents that are derived from the code"
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Moldau needs Python 3.11 or newer: make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $(READY)
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -m "not slow and not java"
+
+test: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+fuzz: $(READY)
+	MOLDAU_FUZZ_FRAMES=$(FUZZ_FRAMES) $(BIN)/pytest tests/fuzz --timeout 3600
+
+demo: $(READY)
+	$(BIN)/python -m examples.demo
+
+bench: $(READY)
+	$(BIN)/python -m bench $(BENCH)
+
+docs: $(READY)
+	$(BIN)/python -m moldau.base.config.document > docs/configuration.md
+
+clean:
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
