@@ -1,0 +1,131 @@
+"""Settings that brokers and clients share: TLS, and logging in with SASL."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moldau.base.config.allowed import ANY, between
+from moldau.base.config.schema import (
+    CLASS,
+    DOUBLE,
+    HIGH,
+    INT,
+    LIST,
+    LONG,
+    LOW,
+    MEDIUM,
+    NOT_IMPLEMENTED,
+    PASSWORD,
+    SHORT,
+    STRING,
+    Section,
+    Setting,
+)
+
+# fmt: off
+TLS: Final = Section("TLS", "Keys, certificates and what may be agreed on.", (
+    Setting("ssl.keystore.location", STRING, None, ANY, HIGH, NOT_IMPLEMENTED,
+        "File with this side's key and certificate."),
+    Setting("ssl.keystore.password", PASSWORD, None, ANY, HIGH, NOT_IMPLEMENTED,
+        "Password of the file with this side's key."),
+    Setting("ssl.keystore.type", STRING, "JKS", ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Format of the file with this side's key: JKS, PKCS12 or PEM."),
+    Setting("ssl.keystore.key", PASSWORD, None, ANY, HIGH, NOT_IMPLEMENTED,
+        "Private key as PEM text, in place of a file."),
+    Setting("ssl.keystore.certificate.chain", PASSWORD, None, ANY, HIGH, NOT_IMPLEMENTED,
+        "Certificates that belong to ssl.keystore.key, as PEM text."),
+    Setting("ssl.key.password", PASSWORD, None, ANY, HIGH, NOT_IMPLEMENTED,
+        "Password of the private key itself."),
+    Setting("ssl.truststore.location", STRING, None, ANY, HIGH, NOT_IMPLEMENTED,
+        "File with the certificates that the other side's is checked against."),
+    Setting("ssl.truststore.password", PASSWORD, None, ANY, HIGH, NOT_IMPLEMENTED,
+        "Password of the file with trusted certificates."),
+    Setting("ssl.truststore.type", STRING, "JKS", ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Format of the file with trusted certificates: JKS, PKCS12 or PEM."),
+    Setting("ssl.truststore.certificates", PASSWORD, None, ANY, HIGH, NOT_IMPLEMENTED,
+        "Trusted certificates as PEM text, in place of a file."),
+    Setting("ssl.protocol", STRING, "TLSv1.3", ANY, MEDIUM, NOT_IMPLEMENTED,
+        "TLS version offered first."),
+    Setting("ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), ANY, MEDIUM, NOT_IMPLEMENTED,
+        "TLS versions that may be agreed on."),
+    Setting("ssl.cipher.suites", LIST, None, ANY, LOW, NOT_IMPLEMENTED,
+        "Cipher suites that may be agreed on; none named is the library's own choice."),
+    Setting("ssl.endpoint.identification.algorithm", STRING, "https", ANY, LOW, NOT_IMPLEMENTED,
+        "How the server's host name is checked against its certificate; empty means not at all."),
+    Setting("ssl.engine.factory.class", CLASS, None, ANY, LOW, NOT_IMPLEMENTED,
+        "Class that makes TLS connections."),
+    Setting("ssl.provider", STRING, None, ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Java security provider for TLS."),
+    Setting("ssl.keymanager.algorithm", STRING, "SunX509", ANY, LOW, NOT_IMPLEMENTED,
+        "Java algorithm that picks the key."),
+    Setting("ssl.trustmanager.algorithm", STRING, "PKIX", ANY, LOW, NOT_IMPLEMENTED,
+        "Java algorithm that checks certificates."),
+    Setting("ssl.secure.random.implementation", STRING, None, ANY, LOW, NOT_IMPLEMENTED,
+        "Java source of random numbers for TLS."),
+))
+
+SASL: Final = Section("SASL", "How this side logs in.", (
+    Setting("sasl.jaas.config", PASSWORD, None, ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Login module with its options, user names and passwords, in the form of a JAAS file."),
+    Setting("sasl.client.callback.handler.class", CLASS, None, ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Class that answers a mechanism's questions on the client's side."),
+    Setting("sasl.login.callback.handler.class", CLASS, None, ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Class that supplies what a login needs."),
+    Setting("sasl.login.class", CLASS, None, ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Class that logs in."),
+    Setting("sasl.login.connect.timeout.ms", INT, None, ANY, LOW, NOT_IMPLEMENTED,
+        "How long to wait for a connection to the token server."),
+    Setting("sasl.login.read.timeout.ms", INT, None, ANY, LOW, NOT_IMPLEMENTED,
+        "How long to wait for the token server's answer."),
+    Setting("sasl.login.retry.backoff.ms", LONG, 100, ANY, LOW, NOT_IMPLEMENTED,
+        "Pause before the token server is asked again."),
+    Setting("sasl.login.retry.backoff.max.ms", LONG, 10000, ANY, LOW, NOT_IMPLEMENTED,
+        "Limit up to which the pause between questions to the token server doubles."),
+))
+
+RENEWAL: Final = Section("Renewal of logins", "When a login that expires, such as a token, is renewed.", (
+    Setting("sasl.login.refresh.window.factor", DOUBLE, 0.8, between(0.5, 1.0), LOW, NOT_IMPLEMENTED,
+        "Share of a token's life after which it is renewed."),
+    Setting("sasl.login.refresh.window.jitter", DOUBLE, 0.05, between(0.0, 0.25), LOW, NOT_IMPLEMENTED,
+        "Random share of a token's life that is added to the time of its renewal."),
+    Setting("sasl.login.refresh.min.period.seconds", SHORT, 60, between(0, 900), LOW, NOT_IMPLEMENTED,
+        "Shortest time between two renewals of a token."),
+    Setting("sasl.login.refresh.buffer.seconds", SHORT, 300, between(0, 3600), LOW, NOT_IMPLEMENTED,
+        "Time before its end by which a token should be renewed."),
+))
+
+OAUTHBEARER: Final = Section("OAUTHBEARER", "Where tokens come from and what must be in them.", (
+    Setting("sasl.oauthbearer.token.endpoint.url", STRING, None, ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Where tokens are fetched from."),
+    Setting("sasl.oauthbearer.scope.claim.name", STRING, "scope", ANY, LOW, NOT_IMPLEMENTED,
+        "Claim of a token that holds its scope."),
+    Setting("sasl.oauthbearer.sub.claim.name", STRING, "sub", ANY, LOW, NOT_IMPLEMENTED,
+        "Claim of a token that holds its subject."),
+    Setting("sasl.oauthbearer.jwks.endpoint.url", STRING, None, ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Where the keys come from that tokens are checked with."),
+    Setting("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3600000, ANY, LOW, NOT_IMPLEMENTED,
+        "How often the keys that tokens are checked with are fetched again."),
+    Setting("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, ANY, LOW, NOT_IMPLEMENTED,
+        "Pause before the keys that tokens are checked with are asked for again after a failure."),
+    Setting("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10000, ANY, LOW, NOT_IMPLEMENTED,
+        "Limit up to which the pause between attempts to fetch keys doubles."),
+    Setting("sasl.oauthbearer.clock.skew.seconds", INT, 30, ANY, LOW, NOT_IMPLEMENTED,
+        "Difference of clocks that is forgiven when a token's times are checked."),
+    Setting("sasl.oauthbearer.expected.audience", LIST, None, ANY, LOW, NOT_IMPLEMENTED,
+        "Audiences a token must name at least one of."),
+    Setting("sasl.oauthbearer.expected.issuer", STRING, None, ANY, LOW, NOT_IMPLEMENTED,
+        "Issuer a token must name."),
+))
+
+KERBEROS: Final = Section("Kerberos", "The mechanism GSSAPI.", (
+    Setting("sasl.kerberos.service.name", STRING, None, ANY, MEDIUM, NOT_IMPLEMENTED,
+        "Kerberos principal that brokers run as."),
+    Setting("sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", ANY, LOW, NOT_IMPLEMENTED,
+        "Path of the kinit command."),
+    Setting("sasl.kerberos.min.time.before.relogin", LONG, 60000, ANY, LOW, NOT_IMPLEMENTED,
+        "Shortest time in ms between two renewals of a ticket."),
+    Setting("sasl.kerberos.ticket.renew.window.factor", DOUBLE, 0.8, ANY, LOW, NOT_IMPLEMENTED,
+        "Share of a ticket's life after which it is renewed."),
+    Setting("sasl.kerberos.ticket.renew.jitter", DOUBLE, 0.05, ANY, LOW, NOT_IMPLEMENTED,
+        "Random share of a ticket's life that is added to the time of its renewal."),
+))
