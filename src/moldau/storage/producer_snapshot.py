@@ -1,0 +1,67 @@
+"""The bytes of a `.snapshot` file: the producers of a partition up to the offset in the file's name.
+
+    int16 version = 1 | uint32 CRC-32C of what follows | int32 count | count entries of 46 bytes
+
+    int64 producer id | int16 producer epoch | int32 last sequence | int64 last offset | int32 offset delta |
+    int64 last timestamp | int32 coordinator epoch | int64 first offset of the open transaction, or -1
+
+Of a producer's last five batches only the last is kept: after a restart a retry of it is still recognised. A snapshot
+only saves reading the log again, so one that is damaged is deleted and an earlier one taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import Struct
+
+from crc32c import crc32c
+
+from moldau.base.errors import CorruptRecord
+from moldau.records.batch import NO_SEQUENCE
+from moldau.storage.producer_entry import NO_OFFSET, PACKED_BATCH, ProducerEntry
+
+VERSION = 1
+
+_HEADER = Struct(">hI")
+_COUNT = Struct(">i")
+_ENTRY = Struct(f">qh{PACKED_BATCH.size}siq")  # from last sequence to timestamp it is a batch as it is in memory
+_NO_BATCH = PACKED_BATCH.pack(NO_SEQUENCE, NO_OFFSET, 0, 0)
+_ENTRIES_AT = _HEADER.size + _COUNT.size
+
+
+def encode_snapshot(producers: Mapping[int, ProducerEntry]) -> bytes:
+    parts = [_COUNT.pack(len(producers))]
+    for producer_id, entry in producers.items():
+        producer_epoch, coordinator_epoch, last_timestamp, transaction_first_offset, batches = entry
+        batch = PACKED_BATCH.unpack(batches[-PACKED_BATCH.size :] or _NO_BATCH)
+        packed = PACKED_BATCH.pack(*batch[:3], last_timestamp)
+        parts.append(_ENTRY.pack(producer_id, producer_epoch, packed, coordinator_epoch, transaction_first_offset))
+    body = b"".join(parts)
+    return _HEADER.pack(VERSION, crc32c(body)) + body
+
+
+def decode_snapshot(data: bytes) -> dict[int, ProducerEntry]:
+    """The producers by id; `CorruptRecord` for anything but a whole snapshot of the version that is known."""
+    if len(data) < _ENTRIES_AT:
+        raise CorruptRecord(f"a producer snapshot has at least {_ENTRIES_AT} bytes, not {len(data)}")
+    version, crc = _HEADER.unpack_from(data)
+    if version != VERSION:
+        raise CorruptRecord(f"the producer snapshot is of version {version}, not {VERSION}")
+    body = memoryview(data)[_HEADER.size :]
+    if (actual := crc32c(body)) != crc:
+        raise CorruptRecord(f"the producer snapshot's checksum is {crc}, its contents' is {actual}")
+    (count,) = _COUNT.unpack_from(body)
+    entries = body[_COUNT.size :]
+    if len(entries) != count * _ENTRY.size:
+        raise CorruptRecord(f"{count} entries of {_ENTRY.size} bytes cannot be in {len(entries)} bytes")
+    producers = {}
+    for producer_id, producer_epoch, packed, coordinator_epoch, first_offset in _ENTRY.iter_unpack(entries):
+        _, last_offset, _, timestamp = PACKED_BATCH.unpack(packed)
+        producers[producer_id] = ProducerEntry(
+            producer_epoch,
+            coordinator_epoch,
+            timestamp,
+            first_offset,
+            packed if last_offset >= 0 else b"",
+        )
+    return producers
