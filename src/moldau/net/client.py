@@ -1,0 +1,274 @@
+"""One connection to a broker, as brokers, clients and tools use it: requests out, their answers as futures.
+
+Theory of operation. `send` encodes and writes at once and gives a future; there is no task per request.
+A broker answers in order, so the requests in flight are a queue, and an answer whose correlation id is not
+that of the oldest one means that the two sides no longer agree: the connection is closed. One timer waits
+for the earliest deadline of all requests in flight. An answer that is late closes the connection too, since
+those behind it are late as well: the late request fails with RequestTimedOut, the others with Disconnected,
+and whether the broker carried them out is not known.
+
+`send` never waits: ask `can_send` before, or `await request(...)`, which waits for its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+from moldau.base.errors import Disconnected, MalformedMessage, RequestTimedOut
+from moldau.net.client_options import ClientOptions
+from moldau.net.frames import FramedProtocol, ReceiveBuffers, pack_size, unpack_size
+from moldau.net.versions import BrokerVersions, decode_versions
+from moldau.protocol.api import ApiKey, response_class
+from moldau.protocol.codec import decode, encode_parts
+from moldau.protocol.headers import decode_response_header, encode_request_header
+from moldau.protocol.schema import Message
+
+# Shorter requests are joined: one copy into one piece costs less than many pieces handed to the kernel.
+SHORT_BYTES_MAX = 16 * 1024
+CORRELATION_ID_MAX = 2**31 - 1
+# A broker that does not take the last requests of a closed connection within this gets no more of them.
+LINGER_MS = 5_000
+
+logger = logging.getLogger(__name__)
+
+
+class InFlight(NamedTuple):
+    """A request that waits for its answer."""
+
+    correlation_id: int
+    response: type[Message]
+    version: int
+    answer: asyncio.Future[Any]
+    deadline: float
+
+
+class ClientConnection(FramedProtocol):
+    """The client's end of a connection; made by `connect`.
+
+    `closed` is None while it lives, and then the error that ended it.
+    """
+
+    _transport: asyncio.Transport
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, buffers: ReceiveBuffers, address: str, options: ClientOptions
+    ) -> None:
+        super().__init__(loop, buffers)
+        self._options = options
+        self._in_flight: deque[InFlight] = deque()
+        self._correlation_id = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._written_out = True
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._close_callbacks: list[Callable[[ClientConnection], None]] = []
+        self.address = address
+        self.versions: BrokerVersions | None = None
+        self.closed: Disconnected | None = None
+
+    # -- asking
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight)
+
+    @property
+    def can_send(self) -> bool:
+        """Whether there is room in flight, and the broker takes what was written before."""
+        return self._written_out and len(self._in_flight) < self._options.in_flight_max and self.closed is None
+
+    def version_of(self, request: type[Message]) -> int:
+        """The version in which a request is sent if nothing else is asked for."""
+        return request.VERSIONS.high if self.versions is None else self.versions.newest(request)
+
+    def send(
+        self, request: Message, version: int | None = None, *, timeout_ms: float | None = None
+    ) -> asyncio.Future[Any]:
+        """Write a request now; the future becomes its response message.
+
+        Raises Disconnected if the connection is gone, UnsupportedVersion if the broker does not know the
+        request. To be called only if `can_send`.
+        """
+        if version is None:
+            version = self.version_of(type(request))
+        self._write(request, version)
+        deadline = self._loop.time() + (timeout_ms or self._options.request_timeout_ms) / 1000
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        response = response_class(ApiKey(request.KEY))
+        self._in_flight.append(InFlight(self._correlation_id, response, version, answer, deadline))
+        if self._timer is None or deadline < self._timer.when():
+            self._wait_until(deadline)
+        if self._waiting:
+            self._let_next_in()
+        return answer
+
+    def tell(self, request: Message, version: int | None = None) -> None:
+        """Write a request that has no answer (Produce with acks=0). To be called only if `can_send`."""
+        self._write(request, self.version_of(type(request)) if version is None else version)
+
+    async def request(self, request: Message, version: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        """Wait for room, send, wait for the answer."""
+        if not self.can_send:
+            await self._room(timeout_ms or self._options.request_timeout_ms)
+        return await self.send(request, version, timeout_ms=timeout_ms)
+
+    def _write(self, request: Message, version: int) -> None:
+        if self.closed is not None:
+            raise Disconnected(str(self.closed))
+        assert self.can_send, "who does not look at can_send awaits request()"
+        parts = encode_parts(request, version)
+        correlation_id = self._correlation_id % CORRELATION_ID_MAX + 1
+        header = encode_request_header(request.KEY, version, correlation_id, self._options.client_id)
+        self._correlation_id = correlation_id
+        self.active_at = self._loop.time()
+        size = len(header) + sum(map(len, parts))
+        frame = [pack_size(size), header, *parts]
+        if size < SHORT_BYTES_MAX:
+            self._transport.write(b"".join(frame))
+        else:
+            self._transport.writelines(frame)
+
+    async def _room(self, timeout_ms: float) -> None:
+        """Wait until there is room; the first to come is the first to go on."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while self.closed is None and not self.can_send:
+                    turn: asyncio.Future[None] = self._loop.create_future()
+                    self._waiting.append(turn)
+                    await turn
+        except TimeoutError:
+            self._break_off(f"{self.address} took no more requests for {timeout_ms:g} ms")
+            raise RequestTimedOut(str(self.closed)) from None
+        except asyncio.CancelledError:
+            self._let_next_in()
+            raise
+
+    def _let_next_in(self) -> None:
+        """Called whenever there may be room: one goes on, and passes the word after its own `send`."""
+        while self._waiting and (self.can_send or self.closed):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                if self.closed is None:
+                    return
+
+    # -- answers
+
+    def _consume(self, data: memoryview, filled: int) -> int:
+        position = 0
+        while filled - position >= 4 and self.closed is None:
+            (size,) = unpack_size(data, position)
+            if not 4 <= size <= self._options.response_bytes_max:
+                self._break_off(f"{self.address} announced an answer of {size} bytes")
+                break
+            start, position_after = position + 4, position + 4 + size
+            if position_after > filled:
+                return position
+            position = position_after
+            # Messages keep views of their records, so the bytes are theirs: a long frame's buffer is given
+            # away, a short frame is copied out of the scratch.
+            if self._long is None:
+                self._answer_came(memoryview(data[start:position].tobytes()))
+            else:
+                self._long = None
+                self._answer_came(data[start:position])
+        return filled if self.closed else position
+
+    def _answer_came(self, frame: memoryview) -> None:
+        if not self._in_flight:
+            self._break_off(f"{self.address} sent an answer that nobody waits for")
+            return
+        oldest = self._in_flight[0]
+        try:
+            correlation_id, position = decode_response_header(frame, oldest.response, oldest.version)
+            if correlation_id != oldest.correlation_id:
+                self._break_off(f"{self.address} answered request {correlation_id} instead of {oldest.correlation_id}")
+                return
+            if oldest.response.KEY == ApiKey.API_VERSIONS:
+                response: Message = decode_versions(frame, position, oldest.version)
+            else:
+                response = decode(oldest.response, oldest.version, frame, position)
+        except MalformedMessage as error:
+            logger.warning("Closing the connection to %s: malformed answer: %s", self.address, error)
+            self._break_off(f"{self.address} sent a malformed answer: {error}")
+            return
+        self._in_flight.popleft()
+        if not oldest.answer.done():  # its caller may have given up
+            oldest.answer.set_result(response)
+        if self._waiting:
+            self._let_next_in()
+
+    # -- deadlines
+
+    def _wait_until(self, deadline: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(deadline, self._deadline_passed)
+
+    def _deadline_passed(self) -> None:
+        self._timer = None
+        if not self._in_flight:
+            return
+        now = self._loop.time()
+        earliest = min(each.deadline for each in self._in_flight)
+        if earliest > now:
+            self._wait_until(earliest)
+            return
+        late = next(each for each in self._in_flight if each.deadline <= now)
+        title = ApiKey(late.response.KEY).title
+        for each in self._in_flight:
+            if each.deadline <= now and not each.answer.done():
+                each.answer.set_exception(RequestTimedOut(f"{self.address} did not answer {title} in time"))
+        self._break_off(f"{self.address} did not answer {title} in time")
+
+    # -- life
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are not subclasses
+
+    def pause_writing(self) -> None:
+        self._written_out = False
+
+    def resume_writing(self) -> None:
+        self._written_out = True
+        self._let_next_in()
+
+    def on_close(self, callback: Callable[[ClientConnection], None]) -> None:
+        """Called once, whoever ends the connection; at once if it has ended."""
+        if self.closed is None:
+            self._close_callbacks.append(callback)
+        else:
+            callback(self)
+
+    def close(self, reason: str = "closed by this side") -> None:
+        """End the connection; what is written still goes out, what is in flight fails with Disconnected."""
+        if self.closed is None:
+            self._transport.close()
+            if self._transport.get_write_buffer_size():
+                self._loop.call_later(LINGER_MS / 1000, self._transport.abort)
+            self._ended(reason)
+
+    def _break_off(self, reason: str) -> None:
+        """The other side did not keep to the protocol."""
+        self._transport.abort()
+        self._ended(reason)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.closed is None:
+            self._ended(f"{self.address} broke the connection off: {exc}" if exc else f"{self.address} disconnected")
+
+    def _ended(self, reason: str) -> None:
+        self.closed = Disconnected(reason)
+        if self._timer is not None:
+            self._timer.cancel()
+        for each in self._in_flight:
+            if not each.answer.done():
+                each.answer.set_exception(Disconnected(reason))
+        self._in_flight.clear()
+        self._let_next_in()
+        self._forget_long()
+        for callback in self._close_callbacks:
+            callback(self)
