@@ -1,0 +1,251 @@
+"""What the offset index and the time index of a segment have in common: sorted entries of two integers in a file.
+
+An index is in one of two states. While its segment is appended to, the file has the full size that the settings give
+it, is mapped, and an append is a store into memory: Kafka's layout, a zero-filled sparse file. After `trim` it has
+the size of its entries, no mapping and no memory; a search reads a few blocks through `OpenFiles`. The first append
+brings the first state about, so opening a log touches no index at all.
+
+A mapping is dangerous in one way: a store into a page that the full disk has no room for ends the process. So room is
+reserved page by page before the store, where it fails as any write does. Searches in trimmed indexes are reads for
+the same reason: a bad sector is an OSError there.
+
+Nothing here is needed to survive a crash, since an index is rebuilt from its segment; after a clean stop it is trimmed.
+A killed process leaves the full size with zeros after the last entry, which is why entries are counted and not computed
+from the size. An entry of zeros is never written, except as the first of a time index, where it says nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from functools import partial
+from mmap import PAGESIZE
+from pathlib import Path
+from struct import Struct
+from typing import ClassVar
+from weakref import ref
+
+from moldau.records.batch import Buffer
+from moldau.storage.files import CorruptFile, File, Mapping
+from moldau.storage.open_files import OpenFiles
+
+Entry = tuple[int, int]
+_Read = Callable[[int, int], Buffer | None]
+
+_SECOND_MAX = 1 << 31  # larger than any second field
+_NOT_COUNTED = -1
+_ENTRIES_MAX_LEAST = 2  # a time index keeps one for its end
+_GUESSES_MAX = 3
+
+
+def _no_file() -> None:
+    """In the place of a reference to a file that is gone."""
+
+
+class IndexFile:
+    """Entries ascending by their first field, which a subclass gives a meaning."""
+
+    ENTRY: ClassVar[Struct]
+    NOTHING: ClassVar[Entry]  # stands before the first entry
+
+    __slots__ = ("_entries", "_entries_max", "_last", "_mapped", "_open_files", "_room", "base_offset", "path")
+
+    def __init__(self, open_files: OpenFiles, path: Path, base_offset: int, max_bytes: int) -> None:
+        """Opens nothing; `path` may be set again when the file is renamed, after `OpenFiles.forget`."""
+        self.path = path
+        self.base_offset = base_offset
+        self._open_files = open_files
+        self._entries_max = max(_ENTRIES_MAX_LEAST, max_bytes // self.ENTRY.size)
+        self._entries = _NOT_COUNTED
+        self._last = self.NOTHING
+        self._mapped: Callable[[], File | None] = _no_file  # as long as `OpenFiles` keeps it
+        self._room = 0  # entries for which there is space on disk
+
+    @property
+    def entries(self) -> int:
+        if self._entries == _NOT_COUNTED:
+            self._count()
+        return self._entries
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the entries, which is the file's size once it is trimmed."""
+        return self.entries * self.ENTRY.size
+
+    def preallocate(self) -> None:
+        """Make the file if it is missing, and give it the full size."""
+        file = self._open_files.get(self.path, create=True)
+        if file.size < self._full_bytes:
+            file.truncate(self._full_bytes)
+            self._mapped = _no_file
+
+    def trim(self) -> None:
+        """Cut the file to its entries and end the mapping: the segment is not appended to for now."""
+        size = self.size_bytes
+        self._mapped = _no_file
+        self._open_files.get(self.path, create=not size).truncate(size)
+        self._room = self._entries
+
+    def reset(self) -> None:
+        """Remove all entries, to build them again."""
+        self._set(0, self.NOTHING)
+        self.trim()
+
+    def sync(self) -> None:
+        """Make the entries durable; may run in any thread."""
+        file = self._open_files.files.open(self.path)
+        try:
+            file.sync()
+        finally:
+            file.close()
+
+    def check(self) -> None:
+        """`CorruptFile` if the entries cannot be those of this segment, as far as a look at the ends tells."""
+        size = self._open_files.files.size(self.path)
+        if size % self.ENTRY.size:
+            raise CorruptFile(self.path, f"its size {size} is no multiple of an entry's {self.ENTRY.size} bytes")
+        if self.entries and self._last < self._entry(self._file(), 0):
+            raise CorruptFile(self.path, f"its last entry {self._last} is less than its first")
+
+    @property
+    def _last_entry(self) -> Entry:
+        if self._entries == _NOT_COUNTED:
+            self._count()
+        return self._last
+
+    @property
+    def _full_bytes(self) -> int:
+        # Larger than the settings say if they were lowered while the segment grew: its last entry must fit.
+        return max(self._entries_max, self.entries + 1) * self.ENTRY.size
+
+    def _set(self, entries: int, last: Entry) -> None:
+        self._entries = entries
+        self._last = last
+
+    def _file(self) -> File:
+        return self._open_files.get(self.path)
+
+    def _entry(self, file: File, slot: int) -> Entry:
+        size = self.ENTRY.size
+        return self._unpack(file.read(size, slot * size), 0, slot)
+
+    def _unpack(self, data: Buffer, position: int, slot: int) -> Entry:
+        if len(data) < position + self.ENTRY.size:
+            raise CorruptFile(self.path, f"it ends before entry {slot}")
+        first, second = self.ENTRY.unpack_from(data, position)
+        return first, second
+
+    def _count(self) -> None:
+        """Find out how many entries there are: all that fit into the file, less the zeros at its end."""
+        try:
+            file = self._file()
+        except FileNotFoundError:
+            self._set(0, self.NOTHING)
+            return
+        entries = file.size // self.ENTRY.size
+        if entries > 1 and self._entry(file, entries - 1) == (0, 0):
+            slots = range(1, entries)
+            entries = 1 + bisect_left(slots, True, key=lambda slot: self._entry(file, slot) == (0, 0))
+            if entries == 1 and self._entry(file, 0) == (0, 0):
+                entries = 0
+        self._set(entries, self._entry(file, entries - 1) if entries else self.NOTHING)
+
+    def _append(self, first: int, second: int) -> None:
+        """The hot path of every log; the entries have been counted."""
+        entries = self._entries
+        file = self._mapped()
+        if file is None or entries >= self._room:
+            file = self._make_room()
+        file.is_recent = True
+        self.ENTRY.pack_into(file.mapping, entries * self.ENTRY.size, first, second)  # type: ignore[arg-type]
+        self._entries = entries + 1
+        self._last = first, second
+
+    def _make_room(self) -> File:
+        """Map the file if it is not mapped, and take space for the next page of entries if there is none."""
+        file = self._open_files.get(self.path, create=not self._entries)
+        mapping = file.map(self._full_bytes)
+        self._mapped = ref(file)
+        if self._entries >= self._room:
+            size = self.ENTRY.size
+            start = self._entries * size
+            end = min(-(-(start + size) // PAGESIZE) * PAGESIZE, len(mapping))
+            file.reserve(start, end)
+            self._room = end // size
+        return file
+
+    def _truncate_to(self, bound: int, field: int) -> None:
+        """Remove the entries that have at least `bound` in a field.
+
+        Their bytes become zeros or go, so that there is never anything but zeros after the last entry.
+        """
+        if not self.entries or self._last[field] < bound:
+            return
+        file = self._file()
+        entries = bisect_left(range(self._entries), bound, key=lambda slot: self._entry(file, slot)[field])
+        last = self._entry(file, entries - 1) if entries else self.NOTHING
+        size = self.ENTRY.size
+        if file.mapping is None:
+            file.truncate(entries * size)
+            self._mapped = _no_file
+            self._room = entries
+        else:
+            file.mapping[entries * size : self._entries * size] = bytes((self._entries - entries) * size)
+        self._set(entries, last)
+
+    def _find(self, first: int, now: bool) -> Entry | None:
+        """The last entry whose first field is at most `first`, or NOTHING.
+
+        With `now`, None if the disk would have to be waited for.
+        """
+        if not self.entries or first >= self._last[0]:
+            return self._last
+        file = self._mapped()
+        if file is None:
+            file = self._file()
+        file.is_recent = True
+        if file.mapping is not None:
+            return self._search(partial(_slice, file.mapping), first)
+        return self._search(file.read_now if now else file.read, first)
+
+    def _search(self, read: _Read, first: int) -> Entry | None:
+        """Look into one block after the other.
+
+        The first are those where the entry must be if entries are evenly spread between the ends, as they mostly are,
+        so that one or two blocks are enough; the others halve what is left.
+        """
+        size = self.ENTRY.size
+        block_entries = PAGESIZE // size
+        data = read(size, 0)
+        if data is None:
+            return None
+        low, low_entry = 1, self._unpack(data, 0, 0)
+        if first < low_entry[0]:
+            return self.NOTHING
+        high, high_first = self._entries, self._last[0]
+        guesses = 0
+        while low < high:
+            guess = (low + high) // 2
+            if guesses < _GUESSES_MAX and high_first > low_entry[0]:
+                guess = low + (first - low_entry[0]) * (high - low) // (high_first - low_entry[0])
+            guesses += 1
+            start = max(low, min(guess - block_entries // 2, high - block_entries))
+            end = min(start + block_entries, high)
+            data = read((end - start) * size, start * size)
+            if data is None:
+                return None
+            last_entry = self._unpack(data, (end - start - 1) * size, end - 1)
+            if last_entry[0] <= first:
+                low, low_entry = end, last_entry
+                continue
+            entries = bisect_right(
+                range(0, len(data), size), (first, _SECOND_MAX), key=partial(self.ENTRY.unpack_from, data)
+            )
+            if entries:
+                return self._unpack(data, (entries - 1) * size, start)
+            high, high_first = start, self._unpack(data, 0, start)[0]
+        return low_entry
+
+
+def _slice(mapping: Mapping, size: int, position: int) -> Buffer:
+    return mapping[position : position + size]
