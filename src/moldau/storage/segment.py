@@ -1,0 +1,290 @@
+"""One segment of a log: a `.log` file of batches, and the indexes that find offsets, times and aborted transactions.
+
+The `.log` file is the truth. An entry of the offset index (last offset of a batch, its position) is made at most every
+`index.interval.bytes`, one of the time index (largest timestamp so far, the offset that had it) along with it. A search
+goes to the nearest entry before its target and walks batches by their headers from there. Only the last segment of a
+log, the active one, is appended to; when the next one begins, its indexes get their last entry and are cut to size.
+
+Nothing here is kept open: files come from `OpenFiles` at every use. With `wait=False` a search never waits for a disk:
+it raises `NotInCache`, and the caller repeats it in a thread that may wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from moldau.base.errors import MoldauError
+from moldau.records.batch import Buffer, RecordBatch
+from moldau.records.reader import read_batch
+from moldau.records.record import NO_TIMESTAMP
+from moldau.storage.file_names import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_file,
+)
+from moldau.storage.files import File
+from moldau.storage.log_settings import LogSettings
+from moldau.storage.offset_index import OffsetIndex
+from moldau.storage.open_files import OpenFiles
+from moldau.storage.scan import BatchSummary, scan
+from moldau.storage.time_index import TimeIndex, TimestampOffset
+from moldau.storage.transaction_index import TransactionIndex
+
+RELATIVE_OFFSET_MAX = (1 << 31) - 1
+
+
+class NotInCache(MoldauError):
+    """What was asked for would have to come from the disk; ask again where waiting is allowed."""
+
+
+class FoundOffset(NamedTuple):
+    """The first record that a search by time was for."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+class Segment:
+    """The records from `base_offset` up to the next segment's."""
+
+    def __init__(
+        self,
+        open_files: OpenFiles,
+        directory: Path,
+        base_offset: int,
+        settings: LogSettings,
+        *,
+        size_bytes: int = 0,
+        created_ms: int = 0,
+        state: str = "",
+    ) -> None:
+        """Opens nothing. `state` is the last suffix of its files, none for a segment in use."""
+        self.base_offset = base_offset
+        self.directory = directory
+        self.size_bytes = size_bytes
+        self.created_ms = created_ms
+        self.state = state
+        self._open_files = open_files
+        self._index_interval_bytes = settings.index_interval_bytes
+        self._bytes_since_index_entry = 0
+        self.is_full = False  # whether an index has no room for another entry; a full one gets no appends
+        self._largest: TimestampOffset | None = None  # not known until asked for
+        self._first_timestamp: int | None = None
+        index_bytes = settings.segment_index_bytes
+        self.path = self._path(LOG_SUFFIX)
+        self.offset_index = OffsetIndex(open_files, self._path(OFFSET_INDEX_SUFFIX), base_offset, index_bytes)
+        self.time_index = TimeIndex(open_files, self._path(TIME_INDEX_SUFFIX), base_offset, index_bytes)
+        self.transaction_index = TransactionIndex(open_files, self._path(TRANSACTION_INDEX_SUFFIX), base_offset)
+
+    def _path(self, kind: str) -> Path:
+        return self.directory / segment_file(self.base_offset, kind, self.state)
+
+    def __repr__(self) -> str:
+        return f"Segment({self.path.name}, {self.size_bytes} bytes)"
+
+    @property
+    def file(self) -> File:
+        return self._open_files.get(self.path)
+
+    # -- life
+
+    def create(self, preallocate_bytes: int = 0) -> None:
+        """Make the files of a new active segment."""
+        file = self._open_files.get(self.path, create=True)
+        if preallocate_bytes:
+            self._open_files.pin(self.path)
+            file.preallocate(preallocate_bytes)
+        self.offset_index.preallocate()
+        self.time_index.preallocate()
+
+    def finish(self) -> None:
+        """No more appends: the largest timestamp gets its entry, and the files their true size."""
+        largest = self.largest_timestamp
+        if largest.timestamp != NO_TIMESTAMP:
+            self.time_index.append(largest.timestamp, largest.offset, on_roll=True)
+        self.offset_index.trim()
+        self.time_index.trim()
+        if self.file.pins:
+            self.file.truncate(self.size_bytes)
+            self._open_files.unpin(self.path)
+
+    def sync(self) -> None:
+        """Make records and indexes durable; may run in any thread."""
+        self.file.sync()
+        self.offset_index.sync()
+        self.time_index.sync()
+        self.transaction_index.sync()
+
+    def rename(self, state: str) -> None:
+        """Change the last suffix of all files that there are."""
+        files = self._open_files.files
+        self.state = state
+        for part in (self, self.offset_index, self.time_index, self.transaction_index):
+            renamed = self._path(_kind(part.path))
+            self._open_files.forget(part.path)
+            if files.exists(part.path):
+                files.rename(part.path, renamed)
+            part.path = renamed
+
+    def remove(self) -> None:
+        """Remove all files."""
+        for path in self.paths:
+            self._open_files.forget(path)
+            self._open_files.files.remove(path)
+
+    @property
+    def paths(self) -> list[Path]:
+        return [self.path, self.offset_index.path, self.time_index.path, self.transaction_index.path]
+
+    # -- appending
+
+    def append(self, data: Buffer, batches: Iterable[RecordBatch]) -> None:
+        """Write `data`, which is these batches and nothing else."""
+        position = self.size_bytes
+        self._open_files.get(self.path).append(data)
+        self.size_bytes = position + len(data)
+        for batch in batches:
+            self.note(batch, position)
+            position += batch.size_bytes
+
+    def note(self, batch: RecordBatch, position: int) -> None:
+        """Bring the indexes up to a batch that is in the file."""
+        timestamp = batch.max_timestamp
+        if position == 0:
+            self._first_timestamp = timestamp
+        largest = self._largest or self.largest_timestamp
+        if timestamp > largest.timestamp:
+            largest = self._largest = TimestampOffset(timestamp, batch.base_offset + batch.last_offset_delta)
+        size_bytes = batch.size_bytes
+        if self._bytes_since_index_entry > self._index_interval_bytes and not self.is_full:
+            self.offset_index.append(batch.base_offset + batch.last_offset_delta, position)
+            if largest.timestamp != NO_TIMESTAMP:
+                self.time_index.append(largest.timestamp, largest.offset)
+            self.is_full = self.offset_index.is_full or self.time_index.is_full
+            self._bytes_since_index_entry = 0
+        self._bytes_since_index_entry += size_bytes
+
+    @property
+    def largest_timestamp(self) -> TimestampOffset:
+        """The largest timestamp in the segment and the last offset of the batch that has it."""
+        if self._largest is None:
+            self._largest = self.time_index.last
+            self.is_full = self.offset_index.is_full or self.time_index.is_full
+        return self._largest
+
+    @property
+    def first_timestamp(self) -> int:
+        """The first batch's timestamp, from which the segment's age counts; -1 if it has none."""
+        if self._first_timestamp is None:
+            first = next(scan(self.file.read, 0, self.size_bytes), None) if self.size_bytes else None
+            if first is None:
+                return NO_TIMESTAMP
+            self._first_timestamp = first.max_timestamp
+        return self._first_timestamp
+
+    @property
+    def retention_timestamp(self) -> int:
+        """What retention by time goes by: the largest timestamp, or the file's own where records have none."""
+        largest = self.largest_timestamp.timestamp
+        return largest if largest >= 0 else self._open_files.files.modified_ms(self.path)
+
+    # -- searching
+
+    def scan(self, position: int = 0, *, wait: bool = True) -> Iterator[BatchSummary]:
+        return scan(self.file.read if wait else self._read_now, position, self.size_bytes)
+
+    def locate(self, offset: int, *, wait: bool = True) -> BatchSummary | None:
+        """The first batch that ends at or after an offset."""
+        if wait:
+            position = self.offset_index.lookup(offset).position
+        elif (entry := self.offset_index.lookup_now(offset)) is not None:
+            position = entry.position
+        else:
+            raise NotInCache
+        for batch in self.scan(position, wait=wait):
+            if batch.last_offset >= offset:
+                return batch
+        return None
+
+    def _read_now(self, size: int, position: int) -> Buffer:
+        data = self.file.read_now(size, position)
+        if data is None:
+            raise NotInCache
+        return data
+
+    def find_timestamp(self, timestamp: int, first_offset: int) -> FoundOffset | None:
+        """The first record, from an offset on, that has at least a timestamp."""
+        entry = self.time_index.lookup(timestamp)
+        position = self.offset_index.lookup(max(entry.offset, first_offset)).position
+        for summary in self.scan(position):
+            if summary.max_timestamp < timestamp or summary.last_offset < first_offset:
+                continue
+            for record in read_batch(self.batch(summary)):
+                if record.timestamp >= timestamp and record.offset >= first_offset:
+                    return FoundOffset(record.offset, record.timestamp, summary.leader_epoch)
+        return None
+
+    def find_largest_timestamp(self) -> FoundOffset | None:
+        """The first record with the largest timestamp of the segment."""
+        largest = self.largest_timestamp
+        return None if largest.timestamp == NO_TIMESTAMP else self.find_timestamp(largest.timestamp, self.base_offset)
+
+    def batch(self, summary: BatchSummary) -> RecordBatch:
+        """The batch itself."""
+        return RecordBatch(self.file.read(summary.size_bytes, summary.position))
+
+    # -- cutting
+
+    def truncate_to(self, offset: int) -> int:
+        """Remove the batches from the one that an offset is in; where the segment ends now."""
+        batch = self.locate(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        if batch is not None:
+            self.cut(batch.position)
+        self._largest = self._find_largest()
+        return offset if batch is None else min(offset, batch.base_offset)
+
+    def _find_largest(self) -> TimestampOffset:
+        """The largest timestamp where the time index has lost its end: batches are looked at from its last entry on."""
+        largest = self.time_index.last
+        for batch in self.scan(self.offset_index.lookup(largest.offset).position):
+            if batch.max_timestamp > largest.timestamp:
+                largest = TimestampOffset(batch.max_timestamp, batch.last_offset)
+        return largest
+
+    def cut(self, size_bytes: int) -> None:
+        """Cut the file to a size; the indexes are the caller's."""
+        self.file.truncate(size_bytes)
+        self.size_bytes = size_bytes
+        self._bytes_since_index_entry = 0
+        if size_bytes == 0:
+            self._first_timestamp = None
+
+    def cut_after(self, size_bytes: int) -> int:
+        """Cut off what comes after the last good batch; how many bytes that were."""
+        removed = self.size_bytes - size_bytes
+        if removed:
+            self.cut(size_bytes)
+        return removed
+
+    def reset_indexes(self) -> None:
+        """Empty the indexes, to build them again from the file."""
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.transaction_index.reset()
+        self._largest = None
+        self._first_timestamp = None
+        self._bytes_since_index_entry = 0
+        self.is_full = False
+
+
+def _kind(path: Path) -> str:
+    """The suffix that says what a segment's file is."""
+    return "." + path.name.split(".")[1]

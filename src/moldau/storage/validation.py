@@ -1,0 +1,152 @@
+"""What a leader checks and changes in the records that it is given, before they become part of its log.
+
+A batch that needs no change is stored as the bytes that came: it gets its offsets and epoch in place, where the
+checksum does not reach. Records are decoded only if they must be: for a compacted topic, which needs keys, for
+timestamps that the topic bounds, and to convert message sets of clients older than 0.11. Another codec than the
+producer's is the topic's to ask for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from moldau.base.error_codes import ErrorCode
+from moldau.base.errors import ApiError, CorruptRecord
+from moldau.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_V2, Buffer, RecordBatch
+from moldau.records.compression import CompressionType
+from moldau.records.convert import up_convert
+from moldau.records.reader import read_batch
+from moldau.records.rebuild import recompress
+from moldau.records.record import NO_TIMESTAMP, TimestampType
+from moldau.records.walk import spans
+from moldau.storage.log_settings import INT64_MAX, LogSettings
+from moldau.storage.producer_append import AppendOrigin
+
+
+class ValidBatches(NamedTuple):
+    """Batches ready to be appended, and the bytes that they are."""
+
+    data: Buffer
+    batches: list[RecordBatch]
+    log_append_time: int  # -1 where records keep their producer's
+
+
+_CLIENT = AppendOrigin.CLIENT  # looking up a member of an enum costs more than the comparison
+
+
+class LeaderValidation:
+    """The checks of one log's settings, worked out once."""
+
+    __slots__ = ("_bytes_max", "_is_stamped", "_needs_look", "_settings")
+
+    def __init__(self, settings: LogSettings) -> None:
+        self._settings = settings
+        self._bytes_max = settings.max_message_bytes
+        self._is_stamped = settings.message_timestamp_type is TimestampType.LOG_APPEND_TIME
+        bounded = min(settings.message_timestamp_before_max_ms, settings.message_timestamp_after_max_ms) < INT64_MAX
+        self._needs_look = settings.compact or (bounded and not self._is_stamped)
+
+    def batches(
+        self, data: Buffer, origin: AppendOrigin, now_ms: int, next_offset: int, leader_epoch: int
+    ) -> ValidBatches:
+        """The batches of a produce request with their offsets; `data` is changed in place if it can be."""
+        data, batches = self._find(data)
+        settings = self._settings
+        for batch in batches:
+            self._check(batch, origin, now_ms)
+        if settings.compression_type is not None and origin is _CLIENT:
+            data, batches = _recompressed(data, batches, settings.compression_type, settings.compression_level)
+        log_append_time = now_ms if self._is_stamped and origin is _CLIENT else NO_TIMESTAMP
+        for batch in batches:
+            if batch.length > self._bytes_max - LOG_OVERHEAD_BYTES:
+                raise _too_large(batch, self._bytes_max)
+            batch.assign(next_offset, leader_epoch)
+            next_offset += batch.last_offset_delta + 1
+            if log_append_time != NO_TIMESTAMP:
+                batch.set_log_append_time(log_append_time)
+        return ValidBatches(data, batches, log_append_time)
+
+    def _find(self, data: Buffer) -> tuple[Buffer, list[RecordBatch]]:
+        """The batches in what a client sent, in a buffer that may be changed."""
+        if type(data) is bytes or (type(data) is memoryview and data.readonly):
+            data = bytearray(data)
+        if len(data) >= HEADER_BYTES:
+            batch = RecordBatch(data)
+            if batch.length == len(data) - LOG_OVERHEAD_BYTES and batch.magic == MAGIC_V2:
+                return data, [batch]  # as every client since 0.11 sends it
+        found = list(spans(data))
+        if not found or sum(span.size_bytes for span in found) != len(data):
+            raise CorruptRecord("the records end in the middle of a batch, or there are none")
+        if found[0].magic < MAGIC_V2:
+            data = bytearray(up_convert(data, self._settings.compression_level))
+            found = list(spans(data))
+        return data, [RecordBatch(data, span.position) for span in found]
+
+    def _check(self, batch: RecordBatch, origin: AppendOrigin, now_ms: int) -> None:
+        if batch.length > self._bytes_max - LOG_OVERHEAD_BYTES:
+            raise _too_large(batch, self._bytes_max)
+        if origin is not _CLIENT:
+            return batch.check()
+        batch.check_produced()
+        if self._needs_look:
+            settings = self._settings
+            if settings.compact and any(record.key is None for record in read_batch(batch)):
+                raise ApiError(ErrorCode.INVALID_RECORD, "a record of a compacted topic needs a key")
+            if not self._is_stamped:
+                _check_timestamps(batch, settings, now_ms)
+        return None
+
+
+def _too_large(batch: RecordBatch, bytes_max: int) -> ApiError:
+    return ApiError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"the record batch has {batch.size_bytes} bytes, max.message.bytes is {bytes_max}",
+    )
+
+
+def _check_timestamps(batch: RecordBatch, settings: LogSettings, now_ms: int) -> None:
+    """Timestamps too far from the broker's clock, where the topic bounds them."""
+    earliest = now_ms - settings.message_timestamp_before_max_ms
+    latest = now_ms + settings.message_timestamp_after_max_ms
+    if batch.max_timestamp > latest:
+        raise _too_far(batch.max_timestamp, earliest, latest)
+    if settings.message_timestamp_before_max_ms == INT64_MAX:
+        return
+    for record in read_batch(batch):
+        if NO_TIMESTAMP < record.timestamp < earliest or record.timestamp > latest:
+            raise _too_far(record.timestamp, earliest, latest)
+
+
+def _too_far(timestamp: int, earliest: int, latest: int) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_TIMESTAMP,
+        f"timestamp {timestamp} is not within [{earliest}, {latest}], which message.timestamp.before.max.ms and "
+        "message.timestamp.after.max.ms allow now",
+    )
+
+
+def _recompressed(
+    data: Buffer, batches: list[RecordBatch], codec: CompressionType, level: int | None
+) -> tuple[Buffer, list[RecordBatch]]:
+    """The batches in the codec of the topic."""
+    if all(batch.compression_type is codec for batch in batches):
+        return data, batches
+    parts = [bytes(b.data) if b.compression_type is codec else recompress(b, codec, level) for b in batches]
+    rebuilt = bytearray(b"".join(parts))
+    return rebuilt, [RecordBatch(rebuilt, span.position) for span in spans(rebuilt)]
+
+
+def follower_batches(data: Buffer, next_offset: int) -> list[RecordBatch]:
+    """The whole batches that a leader sent, with the offsets that they have; a partial last one is left out."""
+    batches = []
+    for span in spans(data):
+        batch = RecordBatch(data, span.position)
+        batch.check()
+        if batch.base_offset < next_offset:
+            raise ApiError(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                f"the leader sent offset {batch.base_offset} where {next_offset} or a later one was expected",
+            )
+        next_offset = batch.next_offset
+        batches.append(batch)
+    return batches
