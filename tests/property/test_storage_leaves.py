@@ -103,7 +103,7 @@ class Indexes(RuleBasedStateMachine):
         assert self.time_index.last == (self.times[-1] if self.times else (-1, BASE))
 
 
-TestIndexes = pytest.mark.filterwarnings("default")(Indexes.TestCase)
+TestIndexes = Indexes.TestCase
 TestIndexes.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 
 

@@ -28,7 +28,7 @@ from moldau.storage.files import File, Files
 
 _PARTS_MAX = 1024  # IOV_MAX of Linux and macOS
 _READ_NOW_FLAG: int = getattr(os, "RWF_NOWAIT", 0)
-_NOT_NOW = frozenset({errno.EAGAIN, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+_NOT_NOW = frozenset({errno.EAGAIN, errno.EOPNOTSUPP, errno.ENOSYS})  # the last two are answers of a file system
 
 
 class DiskFile(File):
@@ -192,7 +192,10 @@ class DiskFiles(Files):
 
     def remove_directory(self, path: Path) -> None:
         with suppress(FileNotFoundError):
-            path.rmdir()
+            if path.is_symlink():
+                path.unlink()
+            else:
+                path.rmdir()
 
     def sync_directory(self, path: Path) -> None:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -124,7 +124,7 @@ class Files(ABC):
 
     @abstractmethod
     def directories(self, directory: Path) -> list[str]:
-        """The names of the directories in a directory, in no order."""
+        """The names of the directories, and of links to such, in a directory, in no order."""
 
     @abstractmethod
     def exists(self, path: Path) -> bool: ...
@@ -152,7 +152,7 @@ class Files(ABC):
 
     @abstractmethod
     def remove_directory(self, path: Path) -> None:
-        """Remove an empty directory; a missing one is none to remove."""
+        """Remove an empty directory, or a link to one; a missing one is none to remove."""
 
     @abstractmethod
     def sync_directory(self, path: Path) -> None:
@@ -198,15 +198,14 @@ class Files(ABC):
             self.sync_directory(path.parent)
 
     def remove_tree(self, path: Path) -> None:
-        """Remove a directory and all in it; what is gone already is none to remove."""
+        """Remove a directory and all in it, but nothing that links in it point to; what is gone is none to remove."""
         try:
-            directories = set(self.directories(path))
             names = self.names(path)
         except FileNotFoundError:
             return
         for name in names:
-            if name in directories:
-                self.remove_tree(path / name)
-            else:
+            try:
                 self.remove(path / name)
+            except (IsADirectoryError, PermissionError):  # the second is what macOS says of a directory
+                self.remove_tree(path / name)
         self.remove_directory(path)

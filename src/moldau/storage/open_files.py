@@ -57,9 +57,10 @@ class OpenFiles:
             self._open.pop(path, None)
 
     def forget_directory(self, directory: Path) -> None:
-        """Let go of all files in a directory before it is renamed or removed."""
+        """Let go of all files under a directory before it is renamed or removed."""
+        prefix = f"{directory}/"
         with self._changing:
-            for path in [path for path in self._open if path.parent == directory]:
+            for path in [path for path in self._open if str(path).startswith(prefix)]:
                 del self._open[path]
 
     def clear(self) -> None:

@@ -74,6 +74,10 @@ class SimulatedFile(File):
         self._check_open()
         self._inode.sync()
 
+    def fail_sync(self) -> None:
+        """What a sync that failed leaves; Linux drops the bytes, and the next sync succeeds without them."""
+        self._inode.lose_changes()
+
     def close(self) -> None:
         self.mapping = None
         self._life = None

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from moldau.records.batch import Buffer
 from moldau.storage.files import File, Files, Lock, Mapping
+from moldau.testing.disk import SimulatedFile
 
 
 @dataclass
@@ -206,7 +207,12 @@ class FaultyFile(File):
         self._file.reserve(start, end)
 
     def sync(self) -> None:
-        self._faults.check("sync", self._path)
+        try:
+            self._faults.check("sync", self._path)
+        except OSError:
+            if isinstance(self._file, SimulatedFile):
+                self._file.fail_sync()
+            raise
         self._file.sync()
 
     def close(self) -> None:

@@ -121,6 +121,22 @@ def test_the_part_that_a_full_disk_took_may_be_found_after_a_crash() -> None:
     assert {b"abc", b"abcd", b"abcde"} <= left
 
 
+def test_what_a_failed_sync_was_to_write_is_lost_though_the_next_one_succeeds() -> None:
+    disk = SimulatedDisk()
+    files = FaultyFiles(disk)
+    file = files.open(Path("/log"), create=True)
+    files.sync_directory(Path("/"))
+    file.append(b"abc")
+    files.fail("sync", error=errno.EIO, times=1)
+    with pytest.raises(OSError, match="Input/output"):
+        file.sync()
+    file.append(b"def")
+    file.sync()
+    assert disk.read_bytes(Path("/log")) == b"abcdef"
+    disk.crash(Random(0))
+    assert disk.read_bytes(Path("/log")) == b"\0\0\0def"
+
+
 def test_cold_bytes_are_not_there_now(files: FaultyFiles, tmp_path: Path) -> None:
     file = files.open(tmp_path / "log", create=True)
     file.append(b"abc")

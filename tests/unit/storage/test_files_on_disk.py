@@ -147,6 +147,28 @@ def test_files_and_mappings_close_with_their_last_reference(tmp_path: Path) -> N
     assert open_descriptors() == before
 
 
+def test_a_directory_is_removed_without_what_its_links_point_to(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "kept").touch()
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / "log").touch()
+    (tmp_path / "t-0" / "link").symlink_to(tmp_path / "elsewhere")
+    DiskFiles().remove_tree(tmp_path / "t-0")
+    assert not (tmp_path / "t-0").exists()
+    assert (tmp_path / "elsewhere" / "kept").exists()
+
+
+def test_a_partition_on_another_disk_is_a_link_and_is_removed_with_it(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "log").touch()
+    (tmp_path / "logs" / "t-0").symlink_to(tmp_path / "other")
+    assert DiskFiles().directories(tmp_path / "logs") == ["t-0"]
+    DiskFiles().remove_tree(tmp_path / "logs" / "t-0")
+    assert DiskFiles().names(tmp_path / "logs") == []
+    assert DiskFiles().names(tmp_path / "other") == []
+
+
 def test_a_descriptor_is_not_inherited(tmp_path: Path) -> None:
     file = DiskFiles().open(tmp_path / "log", create=True)
     assert isinstance(file, DiskFile)
