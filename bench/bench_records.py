@@ -1,7 +1,7 @@
 """Records beside kafka-python's and aiokafka's, and columns beside our own record loop.
 
 aiokafka is measured with its C extension, as a figure, and in pure Python. There its checksum stays compiled: in
-pure Python it alone would take ten times as long as all the rest.
+pure Python it alone takes several times as long as all the rest.
 
 A record loop over columns is what has to be done without them: Python objects for keys and values, a `BatchBuilder` on
 the way in, `read_batch` and new columns on the way out. The bare loops, over records that exist already, are beside it.

@@ -105,23 +105,36 @@ def test_a_callback_that_fails_unseen_fails_the_run() -> None:
         simulate(main, 0)
 
 
-def order_of(seed: int, *, shuffled: bool) -> list[int]:
-    async def main(network: SimulatedNetwork) -> list[int]:
-        order: list[int] = []
-        for number in range(10):
-            asyncio.get_running_loop().call_soon(order.append, number)
+def order_of(seed: int, hosts: list[str], *, shuffled: bool = False) -> list[tuple[str, int]]:
+    async def main(network: SimulatedNetwork) -> list[tuple[str, int]]:
+        order: list[tuple[str, int]] = []
+        loop = asyncio.get_running_loop()
+
+        async def put(host: str) -> None:
+            for number in range(10):
+                loop.call_soon(order.append, (host, number))
+
+        for host in hosts:
+            network.host(host).run(put(host))
         await asyncio.sleep(1)
         return order
 
     return simulate(main, seed, shuffled=shuffled)
 
 
-def test_what_is_ready_runs_in_an_order_of_the_seed() -> None:
-    orders = {seed: order_of(seed, shuffled=True) for seed in range(10)}
-    assert len(set(map(tuple, orders.values()))) > 5
-    assert all(sorted(order) == list(range(10)) for order in orders.values())
-    assert orders == {seed: order_of(seed, shuffled=True) for seed in range(10)}
-    assert order_of(4, shuffled=False) == list(range(10))
+def test_hosts_take_turns_by_the_seed_and_each_keeps_its_order() -> None:
+    orders = {seed: order_of(seed, ["a", "b"]) for seed in range(10)}
+    assert len(set(map(tuple, orders.values()))) == 10
+    for order in orders.values():
+        for host in ("a", "b"):
+            assert [number for name, number in order if name == host] == list(range(10))
+    assert orders == {seed: order_of(seed, ["a", "b"]) for seed in range(10)}
+
+
+def test_a_shuffled_loop_keeps_no_order_at_all() -> None:
+    orders = {tuple(order_of(seed, ["a"], shuffled=True)) for seed in range(10)}
+    assert len(orders) > 5
+    assert {tuple(order_of(seed, ["a"])) for seed in range(10)} == {tuple(("a", number) for number in range(10))}
 
 
 def test_timers_run_in_the_order_of_their_times() -> None:

@@ -39,6 +39,9 @@ class Peer(asyncio.Protocol):
         self.ended.set_result(None)
         return self.keep_open
 
+    def may_write(self) -> bool:
+        return not self.paused
+
     def pause_writing(self) -> None:
         assert not self.paused
         self.paused = True
@@ -106,7 +109,7 @@ def test_who_does_not_read_stops_who_writes() -> None:
         other.transport.pause_reading()
         one.transport.set_write_buffer_limits(10_000, 1_000)
         written = 0
-        while not one.paused:
+        while one.may_write():
             one.transport.write(bytes(1_000))
             written += 1_000
             await asyncio.sleep(0.01)
@@ -115,7 +118,7 @@ def test_who_does_not_read_stops_who_writes() -> None:
         assert written <= network.conditions.window_bytes[1] + 12_000
         other.transport.resume_reading()
         await asyncio.sleep(60)
-        assert not one.paused
+        assert one.may_write()
         assert one.transport.get_write_buffer_size() == 0
         assert len(other.received) == written
 
@@ -166,6 +169,21 @@ def test_an_abort_is_a_reset_for_the_other_side(seed: int) -> None:
         assert len(other.received) <= 100_000
 
     simulate(main, seed)
+
+
+def test_a_reset_may_destroy_what_has_arrived_and_was_not_read() -> None:
+    async def main(network: SimulatedNetwork) -> int:
+        one, other = await pair(network)
+        other.transport.pause_reading()
+        one.transport.write(b"x" * 100)
+        await asyncio.sleep(1)
+        one.transport.abort()
+        await asyncio.sleep(1)
+        other.transport.resume_reading()
+        await other.lost
+        return len(other.received)
+
+    assert {simulate(main, seed) for seed in SEEDS} == {0, 100}
 
 
 def test_writing_to_who_has_closed_is_a_reset() -> None:

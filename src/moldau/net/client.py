@@ -101,8 +101,6 @@ class ClientConnection(FramedProtocol):
         self._in_flight.append(InFlight(self._correlation_id, response, version, answer, deadline))
         if self._timer is None or deadline < self._timer.when():
             self._wait_until(deadline)
-        if self._waiting:
-            self._let_next_in()
         return answer
 
     def tell(self, request: Message, version: int | None = None) -> None:
@@ -113,7 +111,11 @@ class ClientConnection(FramedProtocol):
         """Wait for room, send, wait for the answer."""
         if not self.can_send:
             await self._room(timeout_ms or self._options.request_timeout_ms)
-        return await self.send(request, version, timeout_ms=timeout_ms)
+        try:
+            answer = self.send(request, version, timeout_ms=timeout_ms)
+        finally:
+            self._let_next_in()
+        return await answer
 
     def _write(self, request: Message, version: int) -> None:
         if self.closed is not None:
@@ -147,7 +149,7 @@ class ClientConnection(FramedProtocol):
             raise
 
     def _let_next_in(self) -> None:
-        """Called whenever there may be room: one goes on, and passes the word after its own `send`."""
+        """Called whenever there may be room: one goes on, and passes the word when it has sent."""
         while self._waiting and (self.can_send or self.closed):
             turn = self._waiting.popleft()
             if not turn.done():

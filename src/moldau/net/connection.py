@@ -325,16 +325,9 @@ class Connection(FramedProtocol):
             self._owner.queue.stand_in_line(self)
 
     def proceed(self) -> None:
-        """Take up reading again, if nothing that stopped it holds any more."""
-        queue = self._owner.queue
-        if not self._stalled or self._blocks or self._dispatching:
-            return
-        if len(self._open) >= self._owner.limits.open_requests_per_connection_max:
-            return
-        if queue.open >= queue.limit:
-            queue.stand_in_line(self)
-            return
-        self._stalled = False
-        self._consume_rest()
-        if not self._stalled:
-            self._transport.resume_reading()
+        """Take up where it stalled; what still holds stalls it again."""
+        if self._stalled and not self._blocks and not self._dispatching:
+            self._stalled = False
+            self._consume_rest()
+            if not self._stalled:
+                self._transport.resume_reading()

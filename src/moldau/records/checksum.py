@@ -1,7 +1,7 @@
 """CRC-32C, from the extension module of the crc32c package without the rest of it.
 
 At its import the package looks up its own version, for which it loads importlib.metadata and with it email, zipfile and
-sockets: 50 ms, half of all the time that a command needs to have records ready. The extension needs none of that.
+sockets: about 35 of the 80 ms that importing records took. The extension needs none of that.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def run_on_uvloop(main: Main) -> None:
 
 def run_simulated(main: Main) -> None:
     for seed in range(3):
-        simulate(lambda _network: bounded(main, VIRTUAL_SCENARIO_S_MAX), seed)
+        simulate(lambda _network: bounded(main, VIRTUAL_SCENARIO_S_MAX), seed, shuffled=seed == 2)
 
 
 def frame(payload: bytes) -> bytes:

@@ -12,6 +12,7 @@ from moldau.net.channel import Channel
 from moldau.net.client_options import ClientOptions
 from moldau.net.server import Listener, Server
 from moldau.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from moldau.protocol.messages.produce import ProduceRequest
 from moldau.testing.simulation import SimulatedNetwork, simulate
 from tests.unit.net.fake_broker import FakeBroker
 from tests.unit.net.harness import Run, start, started, until
@@ -140,5 +141,21 @@ def test_a_connection_idle_for_too_long_is_replaced_before_it_is_used() -> None:
         assert channel.retry_in_ms == 0
         channel.close()
         await server.drain(1000)
+
+    simulate(main, 2)
+
+
+def test_a_connection_that_only_tells_is_not_idle() -> None:
+    async def main(network: SimulatedNetwork) -> None:
+        server = Server([Listener("PLAINTEXT", "", 9092)], FakeBroker())
+        await server.start()
+        channel = Channel("localhost", 9092)
+        first = await channel.connection()
+        for _ in range(10):
+            await asyncio.sleep(300)
+            (await channel.connection()).tell(ProduceRequest(acks=0))
+        assert channel.connected is first
+        channel.close()
+        await server.drain(0)
 
     simulate(main, 2)

@@ -180,6 +180,49 @@ def test_a_late_answer_fails_its_request_and_ends_the_connection(run: Run) -> No
     run(main)
 
 
+def test_the_timer_goes_on_to_the_next_deadline(run: Run) -> None:
+    async def main() -> None:
+        broker = FakeBroker()
+        broker.on.clear()
+        connection = await connected(broker)
+        first = connection.send(HeartbeatRequest(), timeout_ms=400)
+        second = connection.send(HeartbeatRequest(), timeout_ms=500)
+        await until(lambda: broker.kept)
+        reply(*broker.kept[0], HeartbeatResponse())
+        assert await first == HeartbeatResponse()
+        with pytest.raises(RequestTimedOut):
+            await second
+
+    run(main)
+
+
+def test_who_cannot_send_after_all_lets_the_next_one_go(run: Run) -> None:
+    async def main() -> None:
+        connection = await connected(FakeBroker())
+        connection.pause_writing()
+        impossible = asyncio.ensure_future(connection.request(CreateTopicsRequest()))
+        possible = [asyncio.ensure_future(connection.request(HeartbeatRequest())) for _ in range(3)]
+        await settle()
+        connection.resume_writing()
+        with pytest.raises(UnsupportedVersion):
+            await impossible
+        assert await asyncio.gather(*possible) == [HeartbeatResponse()] * 3
+        connection.close()
+
+    run(main)
+
+
+def test_no_room_for_too_long_is_a_timeout(run: Run) -> None:
+    async def main() -> None:
+        connection = await connected(FakeBroker())
+        connection.pause_writing()
+        with pytest.raises(RequestTimedOut, match="took no more requests for 50 ms"):
+            await connection.request(HeartbeatRequest(), timeout_ms=50)
+        assert connection.closed is not None
+
+    run(main)
+
+
 def test_an_answer_in_time_keeps_the_timer_quiet(run: Run) -> None:
     async def main() -> None:
         connection = await connected(FakeBroker(), ClientOptions(request_timeout_ms=60))

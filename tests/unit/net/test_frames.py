@@ -64,7 +64,7 @@ streams = st.lists(sizes, max_size=8)
 cuts = st.lists(st.one_of(st.integers(1, 10), st.integers(1, 2 * SCRATCH_BYTES)), min_size=1, max_size=20)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sizes_of=st.lists(streams, min_size=1, max_size=3), lengths=cuts, seed=st.integers())
 def test_any_segmentation_gives_the_same_frames(sizes_of: list[list[int]], lengths: list[int], seed: int) -> None:
     order = random.Random(seed)
@@ -81,7 +81,7 @@ def test_any_segmentation_gives_the_same_frames(sizes_of: list[list[int]], lengt
     assert [protocol.frames for protocol in protocols] == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sizes=streams, lengths=cuts, allowances=st.lists(st.integers(0, 3), min_size=1, max_size=10))
 def test_stopping_and_going_on_loses_and_doubles_nothing(
     sizes: list[int], lengths: list[int], allowances: list[int]

@@ -37,11 +37,13 @@ def test_a_flood_in_the_waiting_room_is_not_read(run: Run) -> None:
     async def main() -> None:
         handler = Collector()
         server = await start(handler, Limits(connections_max=0))
-        client = await connect(server)
-        client.send(*[bytes(10_000)] * 500)
+        many, one = await connect(server), await connect(server)
+        many.send(*[bytes(10_000)] * 500)
+        one.send(bytes(5_000_000))
         await settle()
         assert handler.requests == []
-        assert client.transport.get_write_buffer_size() > 0
+        assert many.transport.get_write_buffer_size() > 0
+        assert one.transport.get_write_buffer_size() > 0
         server.change_limits(Limits())
         await handler.until(100)
 
@@ -187,5 +189,47 @@ def test_a_client_that_never_takes_its_last_answers_is_broken_off() -> None:
         await asyncio.sleep(20.0)
         assert server.connections == 0
         await server.drain(1000)
+
+    simulate(main, 1)
+
+
+def test_a_client_that_takes_its_answer_slowly_is_not_idle() -> None:
+    async def main(network: SimulatedNetwork) -> None:
+        server = Server([Listener("PLAINTEXT", "", 0)], lambda _frame, answer: answer.send((bytes(3_000_000),)))
+        await server.start()
+        client = await connect(server)
+        client.send(b"fetch")
+        for _ in range(20):
+            client.transport.resume_reading()
+            await asyncio.sleep(0.01)
+            client.transport.pause_reading()
+            await asyncio.sleep(200)
+        assert not client.lost.done()
+        assert 0 < len(client.received) < 3_000_000
+        await asyncio.sleep(700)
+        assert server.traffic.closed == {CloseReason.IDLE: 1}
+        await server.drain(0)
+
+    simulate(main, 1, time_limit_s=6000)
+
+
+def test_who_is_gone_does_not_stand_in_line_for_the_queue() -> None:
+    async def main(network: SimulatedNetwork) -> None:
+        handler = Collector()
+        server = Server([Listener("PLAINTEXT", "", 0)], handler, Limits(queued_requests_max=1))
+        await server.start()
+        holder = await connect(server)
+        holder.send(b"takes the only place")
+        await handler.until(1)
+        for _ in range(5):
+            client = await connect(server)
+            client.send(b"waits")
+            await asyncio.sleep(1)
+            client.transport.close()
+        assert len(server.queue._line) == 5
+        await asyncio.sleep(700)  # they were not read, so they are found out as idle
+        assert len(server.queue._line) == 0
+        assert server.connections == 1
+        await server.drain(0)
 
     simulate(main, 1)

@@ -20,7 +20,8 @@ from moldau.records.record import Record, TimestampType
 from moldau.records.walk import batches
 from tests.unit.records.record_strategies import reseal, some_records
 
-# A batch of one record (value `hello`, no key) as Kafka 3.9.1 stores it, with base offset 7 and leader epoch 3.
+# A batch of one record (value `hello`, no key), base offset 7 and leader epoch 3, laid out by hand from the format's
+# description; its checksum is left open.
 STORED = bytes.fromhex(
     "0000000000000007"
     "0000003d"

@@ -1,8 +1,8 @@
 """zstd frames (RFC 8878). The Java client streams them, so most do not state the length of what they hold.
 
 What states it instead is their structure: every block header says how many bytes follow, and a block decompresses
-to at most 128 KiB (a raw one to its size, a run of one byte to the run's length). Adding these up costs a few
-nanoseconds a kilobyte and gives the buffer to decompress into in one go.
+to at most 128 KiB (a raw one to its size, a run of one byte to the run's length). Adding these up is one
+step a block and gives the buffer to decompress into in one go.
 """
 
 from __future__ import annotations

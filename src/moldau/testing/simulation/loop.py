@@ -1,8 +1,9 @@
 """An asyncio loop in virtual time: when nothing is left to run, the clock jumps to the next timer.
 
-What is ready runs in an order drawn from the seed, which is more than asyncio allows itself: code that
-passes does not depend on the order of callbacks that have nothing to do with each other. Timers run at
-their exact times. Work for an executor takes a while of virtual time and then runs in the loop.
+What is ready on one host runs in the order in which it became ready, as asyncio promises; whose turn it is
+among hosts is drawn from the seed, as if each were a process of its own. A `shuffled` loop draws the order
+within a host too: code that passes there does not even lean on that promise. Timers run at their exact
+times. Work for an executor takes a while of virtual time and then runs in the loop.
 
 The loop is asyncio's `BaseEventLoop` without its selector; `_ready`, `_scheduled` and `_run_once` are the
 three names of it that this file relies on, the same in every Python since 3.7.
@@ -20,7 +21,7 @@ from types import CoroutineType
 from typing import Any, TypeVar
 
 from moldau.testing.simulation.handshake import connect
-from moldau.testing.simulation.host import current_host
+from moldau.testing.simulation.host import Host, current_host
 from moldau.testing.simulation.network import NetworkConditions, SimulatedNetwork
 from moldau.testing.simulation.server import SimulatedServer
 from moldau.testing.simulation.trace import Trace
@@ -52,7 +53,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         *,
         conditions: NetworkConditions | None = None,
         time_limit_s: float = 3600.0,
-        shuffled: bool = True,
+        shuffled: bool = False,
     ) -> None:
         super().__init__()
         self.random = random.Random(seed)
@@ -80,21 +81,31 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._advance()
         while self._scheduled and self._scheduled[0].when() <= self._now:
             self._ready.append(heapq.heappop(self._scheduled))
-        batch = list(self._ready)
-        self._ready.clear()
-        if self._shuffled:
-            self.random.shuffle(batch)
-        for handle in batch:
-            host = handle._context.get(current_host)  # type: ignore[attr-defined]  # not in typeshed
+        self._callbacks_this_moment += len(self._ready)
+        for host, handle in self._draw_order():
             if handle.cancelled():
                 continue
             if host is not None and not host.runs:
                 host.held.append(handle)
             else:
                 handle._run()
-        self._callbacks_this_moment += len(batch)
         if self._callbacks_this_moment > CALLBACKS_PER_MOMENT_MAX:
             raise SimulationFailed(f"{self._callbacks_this_moment} callbacks and no time passes\n{self.waiting()}")
+
+    def _draw_order(self) -> list[tuple[Host | None, asyncio.Handle]]:
+        """Take what is ready, with the hosts that it belongs to, in the order of this turn."""
+        batch = [(handle._context.get(current_host), handle) for handle in self._ready]  # type: ignore[attr-defined]
+        self._ready.clear()
+        turns = [host for host, _handle in batch]
+        if self._shuffled:
+            self.random.shuffle(batch)
+        elif turns.count(turns[0]) < len(turns):
+            waiting: dict[Host | None, deque[asyncio.Handle]] = {}
+            for host, handle in batch:
+                waiting.setdefault(host, deque()).append(handle)
+            self.random.shuffle(turns)
+            batch = [(host, waiting[host].popleft()) for host in turns]
+        return batch
 
     def _advance(self) -> None:
         while self._scheduled and self._scheduled[0].cancelled():

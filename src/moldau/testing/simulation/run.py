@@ -21,7 +21,7 @@ def simulate(
     *,
     conditions: NetworkConditions | None = None,
     time_limit_s: float = 3600.0,
-    shuffled: bool = True,
+    shuffled: bool = False,
 ) -> Result:
     """Run `main(network)`; a failure carries the seed, with which it happens again."""
     loop = SimulatedLoop(seed, conditions=conditions, time_limit_s=time_limit_s, shuffled=shuffled)
