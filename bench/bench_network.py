@@ -1,17 +1,19 @@
 """The network layer beside a bare uvloop protocol that moves the same bytes.
 
-Server and load generator are processes of their own. The generator is blocking sockets and as few system
-calls as possible (one send, one receive per connection and round), so that it is the server that is
-measured. Ours and theirs alternate, a short run each; the median of the ratios of neighbouring runs counts,
-since what else the machine does changes more slowly than that. Ratio: ours / theirs in requests per second.
+Server and load generator are processes of their own, on two cores. The generator is plain sockets: a
+pipeline of five means that every connection has five requests in flight and sends one more, in a write of
+its own, for every answer, as a client does. Ours and theirs alternate, a short run each; the median of the
+ratios of neighbouring runs counts, since what else the machine does changes more slowly than that.
 
-The bare echo copies what one read brought, whatever it is; ours finds the requests in it, calls a handler for
-each and puts the answers in order. With five requests in a read that is five times the work.
+The bursts are a figure without a bar, at the server's limit: five requests in one write, wait for five
+answers. There the bare echo copies one read, whatever is in it, while ours finds five requests in it, calls
+a handler for each and puts five answers in order.
 """
 
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import statistics
 import struct
@@ -22,22 +24,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, cast
 
+from bench.measure import Row, table
+
 SIZE = struct.Struct(">i")
 ACKNOWLEDGEMENT = b"\0\0\0\1"
 LARGE_BYTES = 1024 * 1024
-PIPELINE = 5
 RUNS = 15
 RUN_S = 0.3
-
-
-class Row(NamedTuple):
-    """One comparison; the bar is the ratio that must be reached, None if it is only a figure."""
-
-    name: str
-    ours: float
-    theirs: float
-    ratio: float
-    bar: float | None
 
 
 def frame(payload_bytes: int) -> bytes:
@@ -135,7 +128,9 @@ def serve(side: str, kind: str) -> None:
 
 @contextmanager
 def server_process(side: str, kind: str) -> Iterator[int]:
-    process = subprocess.Popen([sys.executable, __file__, "serve", side, kind], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.bench_network", "serve", side, kind], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         yield int(process.stdout.readline())
@@ -144,79 +139,100 @@ def server_process(side: str, kind: str) -> Iterator[int]:
         process.communicate()
 
 
-# -- the load
+# -- the load: each returns answers per second
 
 
-def rounds_per_second(port: int, connections: int, request: bytes, answer_bytes: int) -> float:
-    """Rounds: on every connection one send of `request`, then a receive of `answer_bytes`."""
-    sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
-    buffer = bytearray(answer_bytes)
+class Load(NamedTuple):
+    """What the generator does."""
+
+    connections: int
+    pipeline: int
+    request: bytes
+    answer_bytes: int  # with the size field
+
+
+def connect_all(port: int, load: Load) -> list[socket.socket]:
+    sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(load.connections)]
     for each in sockets:
         each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sockets
+
+
+def windows(port: int, load: Load) -> float:
+    """Keep the pipeline full: one request more for every answer."""
+    sockets = {each.fileno(): each for each in connect_all(port, load)}
+    incomplete = dict.fromkeys(sockets, 0)
+    buffer = bytearray(64 * 1024)
+    readable = select.epoll()
+    for number, each in sockets.items():
+        readable.register(number, select.EPOLLIN)
+        for _ in range(load.pipeline):
+            each.send(load.request)
+    answers, started, elapsed = 0, time.perf_counter(), 0.0
+    while elapsed < RUN_S:
+        for number, _event in readable.poll():
+            each = sockets[number]
+            arrived = incomplete[number] + each.recv_into(buffer)
+            done, incomplete[number] = divmod(arrived, load.answer_bytes)
+            answers += done
+            for _ in range(done):
+                each.send(load.request)
+        elapsed = time.perf_counter() - started
+    for each in sockets.values():
+        each.close()
+    readable.close()
+    return answers / elapsed
+
+
+def bursts(port: int, load: Load) -> float:
+    """Send the whole pipeline in one piece, wait for all of its answers."""
+    sockets = connect_all(port, load)
+    requests, answers_bytes = load.request * load.pipeline, load.answer_bytes * load.pipeline
+    buffer = bytearray(answers_bytes)
     rounds, started, elapsed = 0, time.perf_counter(), 0.0
     while elapsed < RUN_S:
         for each in sockets:
-            each.sendall(request)
+            each.sendall(requests)
         for each in sockets:
-            received = each.recv_into(buffer, answer_bytes, socket.MSG_WAITALL)
-            assert received == answer_bytes
+            received = each.recv_into(buffer, answers_bytes, socket.MSG_WAITALL)
+            assert received == answers_bytes
         rounds += 1
         elapsed = time.perf_counter() - started
     for each in sockets:
         each.close()
-    return rounds / elapsed
+    return rounds * load.connections * load.pipeline / elapsed
 
 
-def compare(
-    name: str, kind: str, *, connections: int, requests: int, payload_bytes: int, answer_bytes: int, bar: float | None
-) -> Row:
-    request = frame(payload_bytes) * requests
-    answers_bytes = (SIZE.size + answer_bytes) * requests
-    ours, theirs = [], []
+def compare(name: str, unit: str, kind: str, drive: Callable[[int, Load], float], load: Load, bar: str = "") -> Row:
+    ours: list[float] = []
+    theirs: list[float] = []
     with server_process("ours", kind) as our_port, server_process("theirs", kind) as their_port:
         for _ in range(RUNS):
-            for port, rates in ((our_port, ours), (their_port, theirs)):
-                rate = rounds_per_second(port, connections, request, answers_bytes)
-                rates.append(rate * connections * requests)
+            ours.append(drive(our_port, load))
+            theirs.append(drive(their_port, load))
     ratio = statistics.median(mine / other for mine, other in zip(ours, theirs, strict=True))
-    return Row(name, statistics.median(ours), statistics.median(theirs), ratio, bar)
+    against = "bare uvloop protocol"
+    return Row(name, statistics.median(ours), statistics.median(theirs), unit, against, bar, ratio)
 
 
 def echo_rows() -> list[Row]:
+    small = frame(100)
+    one, fifty = (Load(connections, 5, small, len(small)) for connections in (1, 50))
     return [
-        compare(
-            f"echo 100 B, {connections} connection(s), pipeline {PIPELINE}: requests/s",
-            "echo",
-            connections=connections,
-            requests=PIPELINE,
-            payload_bytes=100,
-            answer_bytes=100,
-            bar=0.6,
-        )
-        for connections in (1, 50)
+        compare("echo 100 B, 1 connection, pipeline 5", "req/s", "echo", windows, one, "≥0.6"),
+        compare("echo 100 B, 50 connections, pipeline 5", "req/s", "echo", windows, fifty, "≥0.6"),
+        compare("echo 100 B, 1 connection, bursts of 5", "req/s", "echo", bursts, one),
+        compare("echo 100 B, 50 connections, bursts of 5", "req/s", "echo", bursts, fifty),
     ]
 
 
 def large_rows() -> list[Row]:
-    incoming = compare(
-        "requests of 1 MB in, 1 connection: requests/s (about MB/s)",
-        "sink",
-        connections=1,
-        requests=2,
-        payload_bytes=LARGE_BYTES,
-        answer_bytes=len(ACKNOWLEDGEMENT),
-        bar=None,
-    )
-    outgoing = compare(
-        "answers of 1 MB out, 1 connection: answers/s (about MB/s)",
-        "source",
-        connections=1,
-        requests=2,
-        payload_bytes=1,
-        answer_bytes=LARGE_BYTES,
-        bar=None,
-    )
-    return [incoming, outgoing]
+    incoming = Load(1, 2, frame(LARGE_BYTES), SIZE.size + len(ACKNOWLEDGEMENT))
+    outgoing = Load(1, 2, frame(1), SIZE.size + LARGE_BYTES)
+    return [
+        compare("requests of 1 MiB in, 1 connection", "MiB/s", "sink", bursts, incoming),
+        compare("answers of 1 MiB out, 1 connection", "MiB/s", "source", bursts, outgoing),
+    ]
 
 
 def rows() -> list[Row]:
@@ -227,6 +243,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
         serve(sys.argv[2], sys.argv[3])
     else:
-        for row in rows():
-            bar = "" if row.bar is None else f"  bar {row.bar:.2f}"
-            print(f"{row.name}: {row.ours:,.0f} against {row.theirs:,.0f}, ratio {row.ratio:.2f}{bar}")
+        print(table(rows()))

@@ -24,9 +24,12 @@ class Row:
     unit: str
     against: str
     bar: str = ""
+    paired_ratio: float | None = None  # where neighbouring runs were compared, and their median taken
 
     @property
     def ratio(self) -> float:
+        if self.paired_ratio is not None:
+            return self.paired_ratio
         return self.ours / self.theirs if self.theirs else 0.0
 
     @property

@@ -74,6 +74,7 @@ class Broker:
     def __init__(self, network: SimulatedNetwork) -> None:
         self._loop = network.loop
         self._random = network.random
+        self._waiting: list[tuple[RequestHeader, Answer, SaslAuthenticateResponse]] = []
         self.seen: dict[Connection, list[int]] = defaultdict(list)
         self.server = Server([Listener("PLAINTEXT", "broker", PORT)], self.handle, LIMITS)
 
@@ -100,11 +101,18 @@ class Broker:
             return
         if chance < 0.6:
             answer.park()
-        self._loop.call_later(self._random.uniform(0, 0.2), send, header, answer, response)
+        self._waiting.append((header, answer, response))
+        self._loop.call_later(self._random.uniform(0, 0.2), self._complete_one)
+        if chance > 0.9:  # of any connection, this one among them
+            self._complete_one()
         if chance > 0.98:
             answer.connection.close(CloseReason.AUTHENTICATION)
         elif chance > 0.97:
             raise ZeroDivisionError
+
+    def _complete_one(self) -> None:
+        if self._waiting:
+            send(*self._waiting.pop(self._random.randrange(len(self._waiting))))
 
 
 class Client:
@@ -222,7 +230,8 @@ async def chaos(network: SimulatedNetwork) -> tuple[str, dict[str, int]]:
     return network.trace.digest(), counts
 
 
-SEEDS = [0, 20, *(pytest.param(first, marks=pytest.mark.slow) for first in range(40, 200, 20))]
+SEEDS_PER_TEST = 10
+SEEDS = [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(SEEDS_PER_TEST, 200, SEEDS_PER_TEST))]
 
 
 @pytest.mark.parametrize("first_seed", SEEDS)
@@ -231,17 +240,17 @@ def test_every_request_is_answered_once_in_order_or_reported_gone(
 ) -> None:
     caplog.set_level("CRITICAL")
     totals: dict[str, int] = defaultdict(int)
-    for seed in range(first_seed, first_seed + 20):
+    for seed in range(first_seed, first_seed + SEEDS_PER_TEST):
         _digest, counts = simulate(chaos, seed, time_limit_s=600)
         for outcome, count in counts.items():
             totals[outcome] += count
-    assert sum(totals.values()) == 20 * CLIENTS * REQUESTS_PER_CLIENT
+    assert sum(totals.values()) == SEEDS_PER_TEST * CLIENTS * REQUESTS_PER_CLIENT
     assert totals["answered"] > 0.5 * sum(totals.values())
     assert totals["gone"] > 0
 
 
 def test_chaos_is_the_same_under_the_same_seed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("CRITICAL")
-    for seed in (3, 4, 5):
+    for seed in (3, 4):
         first, second = (simulate(chaos, seed, time_limit_s=600) for _ in range(2))
         assert first == second

@@ -29,7 +29,10 @@ class Answer:
     place: int
 
     def send(self, parts: Parts) -> None:
-        """Answer with these bytes, which nobody changes any more; their size is put in front."""
+        """Answer with these bytes; their size is put in front.
+
+        They may be written later, so nobody changes them any more, and no view of the request is among them.
+        """
         assert self.parts is None, "a request is answered exactly once"
         self.parts = parts
         if self.place:

@@ -65,7 +65,8 @@ async def _open(host: str, port: int, options: ClientOptions, buffers: ReceiveBu
         server_hostname=(options.tls_server_name or host) if options.tls else None,
     )
     opened = cast("socket.socket | None", transport.get_extra_info("socket"))
-    if opened is not None:
+    if opened is not None:  # there is none in a simulation
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, size in (
             (socket.SO_SNDBUF, options.send_buffer_bytes),
             (socket.SO_RCVBUF, options.receive_buffer_bytes),

@@ -155,6 +155,7 @@ class Connection(FramedProtocol):
     def _end(self, reason: CloseReason) -> None:
         self._close_reason = self._close_reason or reason
         self._blocks |= ENDING
+        self.active_at = self._loop.time()
         self._transport.pause_reading()
 
     def _close_if_due(self) -> None:
@@ -197,8 +198,14 @@ class Connection(FramedProtocol):
         if self._blocks & ENDING:
             self._close_if_due()
             return filled  # the rest is not wanted
-        if self._output or self._open:
+        if self._open:
+            unanswered = len(self._open)
             self._write_ready()
+            if self._stalled and len(self._open) < unanswered:
+                # A handler of this very read has answered earlier requests, and so made room.
+                self._loop.call_soon(self.proceed)
+        elif self._output:
+            self._write()
         return done
 
     def _dispatch(self, data: memoryview, filled: int) -> int:

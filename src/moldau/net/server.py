@@ -59,6 +59,7 @@ class Server:
         self._listeners = listeners
         self._acceptors: list[asyncio.Server] = []
         self._sweep_timer: asyncio.TimerHandle | None = None
+        self._draining = False
         self._emptied: asyncio.Future[None] | None = None
         self.handle = handle
         self.limits = limits or Limits()
@@ -95,6 +96,7 @@ class Server:
 
         Returns how many connections had to be broken off with something still owed when time was up.
         """
+        self._draining = True
         self._stop_accepting()
         if self._sweep_timer:
             self._sweep_timer.cancel()
@@ -162,6 +164,7 @@ class Server:
         )
         self._acceptors.append(acceptor)
         for bound in acceptor.sockets:  # what it accepts inherits these
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if limits.send_buffer_bytes >= 0:
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.send_buffer_bytes)
             if limits.receive_buffer_bytes >= 0:
@@ -174,6 +177,8 @@ class Server:
     def connection_arrived(self, connection: Connection) -> None:
         self.traffic.connections_accepted += 1
         self.admission.arrived(connection)
+        if self._draining:  # it was under way when the door was shut
+            connection.abort(CloseReason.SHUTDOWN)
 
     def connection_left(self, connection: Connection) -> None:
         self.admission.left(connection)

@@ -1,4 +1,4 @@
-"""A raw client and the two loops on which every scenario of this folder runs: uvloop and the simulation."""
+"""A raw client, and the loops on which every scenario of this folder runs: real sockets and the simulation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moldau.net.answer import Answer
 from moldau.net.connection import Handler
 from moldau.net.limits import Limits
 from moldau.net.server import Listener, Server
-from moldau.testing.simulation import simulate
+from moldau.testing.simulation import SimulatedLoop, simulate
 
 Main = Callable[[], Coroutine[Any, Any, None]]
 Run = Callable[[Main], None]
@@ -42,6 +42,10 @@ async def bounded(main: Main, time_s_max: float) -> None:
 
 def run_on_uvloop(main: Main) -> None:
     uvloop.run(bounded(main, SCENARIO_S_MAX))
+
+
+def run_on_asyncio(main: Main) -> None:
+    asyncio.run(bounded(main, SCENARIO_S_MAX))
 
 
 def run_simulated(main: Main) -> None:
@@ -122,7 +126,7 @@ async def until(condition: Callable[[], object]) -> None:
 async def settle() -> None:
     """Long enough for everything that is under way to arrive."""
     loop = asyncio.get_running_loop()
-    await asyncio.sleep(0.05 if isinstance(loop, uvloop.Loop) else 2.0)
+    await asyncio.sleep(2.0 if isinstance(loop, SimulatedLoop) else 0.05)
 
 
 async def started(server: Server) -> Server:

@@ -24,7 +24,7 @@ from moldau.protocol.messages.produce import (
     TopicProduceData,
 )
 from tests.unit.net.fake_broker import FakeBroker, reply
-from tests.unit.net.harness import Run, settle, start, until
+from tests.unit.net.harness import Run, run_on_uvloop, settle, start, until
 
 
 async def connected(broker: FakeBroker, options: ClientOptions | None = None) -> ClientConnection:
@@ -223,7 +223,7 @@ def test_no_room_for_too_long_is_a_timeout(run: Run) -> None:
     run(main)
 
 
-def test_an_answer_in_time_keeps_the_timer_quiet(run: Run) -> None:
+def test_an_answer_in_time_keeps_the_timer_quiet() -> None:
     async def main() -> None:
         connection = await connected(FakeBroker(), ClientOptions(request_timeout_ms=60))
         for _ in range(8):
@@ -232,8 +232,7 @@ def test_an_answer_in_time_keeps_the_timer_quiet(run: Run) -> None:
         assert connection.closed is None
         connection.close()
 
-    # On real sockets alone: the simulated network may well take longer than that.
-    run(main) if run.__name__ == "run_on_uvloop" else None
+    run_on_uvloop(main)  # the simulated network may well take longer than that
 
 
 def test_a_caller_that_gives_up_does_not_disturb_the_others(run: Run) -> None:

@@ -78,10 +78,11 @@ def test_a_later_request_may_complete_an_earlier_one_from_its_handler(run: Run) 
                 answer.send((b"stored",))
                 kept.pop().send((b"news",))
 
-        server = await start(handle)
+        # Both places of the connection are taken when the third request is looked at, and free after it.
+        server = await start(handle, Limits(open_requests_per_connection_max=2))
         client = await connect(server)
-        client.send(b"poll", b"produce")
-        await client.expect(b"news", b"stored")
+        client.send(b"poll", b"produce", b"poll", b"produce")
+        await client.expect(b"news", b"stored", b"news", b"stored")
 
     run(main)
 

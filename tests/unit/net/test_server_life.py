@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
-import subprocess
-from pathlib import Path
-from shutil import which
 
 import pytest
 
@@ -125,29 +121,5 @@ def test_socket_buffers_are_as_configured() -> None:
         # Linux doubles what it is asked for, for its own bookkeeping; macOS does not.
         assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in (30_000, 60_000)  # type: ignore[attr-defined]
         assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) in (50_000, 100_000)  # type: ignore[attr-defined]
-
-    run_on_uvloop(main)
-
-
-@pytest.mark.skipif(which("openssl") is None, reason="makes its certificate with the openssl command")
-def test_a_tls_listener_speaks_the_same_frames(tmp_path: Path) -> None:
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
-    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*command.split(), *names], check=True, capture_output=True)
-    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    serving.load_cert_chain(certificate, key)
-    asking = ssl.create_default_context(cafile=str(certificate))
-
-    async def main() -> None:
-        server = await started(Server([Listener("SSL", "127.0.0.1", 0, serving)], echo))
-        host, port = server.addresses["SSL"]
-        loop = asyncio.get_running_loop()
-        _transport, client = await loop.create_connection(RawClient, host, port, ssl=asking)
-        requests = [b"a", b"b" * 500_000, b"c"]
-        client.send(*requests)
-        await until(lambda: len(client.frames()) == 3)
-        assert client.frames() == requests
-        assert await server.drain(1000) == 0
 
     run_on_uvloop(main)
