@@ -29,7 +29,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not slow and not java"
+	$(BIN)/pytest -m "not slow and not java" --numprocesses 2
 
 test: $(READY)
 	$(BIN)/ruff check .
