@@ -187,6 +187,7 @@ def test_a_hostile_frame_closes_its_connection_and_the_log_says_why(
     assert log.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_half_frame_held_open_costs_nothing_and_is_closed_when_idle(tmp_path: Path) -> None:
     with FuzzedServer(tmp_path / "log", "connection_idle_ms_max=500") as server:
         before = server.memory_kib()

@@ -39,6 +39,7 @@ def test_round_trip_of_every_message_version() -> None:
             assert decode(cls, version, memoryview(b"before" + data + b"after"), 6) == message, (cls, version)
 
 
+@pytest.mark.slow
 def test_every_truncation_is_a_clean_error() -> None:
     for cls, version in ALL:
         data = encode(samples(cls, version)[0], version)
@@ -47,6 +48,7 @@ def test_every_truncation_is_a_clean_error() -> None:
                 decode(cls, version, data[:length])
 
 
+@pytest.mark.slow
 def test_every_byte_replaced_decodes_or_is_a_clean_error() -> None:
     rng = random.Random(7)
     for cls, version in ALL:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -23,8 +24,13 @@ BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -49,14 +55,14 @@ def test_names_say_what_a_thing_is() -> None:
     classes = [
         f"{path.relative_to(ROOT)} {node.name}"
         for path in CODE
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.ClassDef) and re.search(r"(Utils?|Helpers?|Managers?|Common|Misc)$", node.name)
     ]
     assert (paths, classes) == ([], [])
 
 
 def test_every_module_says_what_it_is() -> None:
-    silent = [path for path in CODE if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [path for path in CODE if path.read_text().strip() and not ast.get_docstring(tree(path))]
     assert silent == []
 
 
