@@ -1,1 +1,1 @@
-"""Measurements, in ratios against others in the same run: `python -m bench [protocol] [records] [network]`."""
+"""Measurements, in ratios against others in the same run: `python -m bench`, or some of them by name."""

@@ -8,13 +8,14 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import bench_network, bench_protocol, bench_records
+from bench import bench_cleaner, bench_network, bench_protocol, bench_records
 from bench.measure import Row, table
 
 BENCHES = {
     "protocol": bench_protocol.rows,
     "records": bench_records.rows,
     "network": bench_network.rows,
+    "cleaner": bench_cleaner.rows,
 }
 
 

@@ -11,7 +11,9 @@ renamed here and removed later, so that readers of them can finish.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from moldau.base.error_codes import ErrorCode
@@ -81,6 +83,9 @@ class Log:
         self.recovery_point = recovery_point
         self.producer_expiration_ms = producer_expiration_ms
         self.high_watermark = log_start_offset
+        self.truncations = 0  # how often it was cut at its end
+        self.is_changed = True  # not when it was loaded after a clean stop, and is as it was then
+        self.on_roll: Callable[[Log], None] = lambda _log: None
         self.flushed_ms = place.clock.now_ms()
         self.removed: deque[RemovedSegment] = deque()
         self.recent: dict[int, tuple[Segment, int, int]] = {}  # base offset → segment, position, size
@@ -116,8 +121,12 @@ class Log:
 
     def _jittered(self) -> int:
         """Partitions that began together must not all roll together."""
-        jitter_ms = min(self.settings.segment_jitter_ms, self.settings.segment_ms)
-        return self.settings.segment_ms - (self.place.random.randrange(jitter_ms) if jitter_ms else 0)
+        settings = self.settings
+        jitter_ms = min(settings.segment_jitter_ms, settings.segment_ms)
+        segment_ms = settings.segment_ms
+        if settings.compact:  # only what is in no active segment can be cleaned in time
+            segment_ms = min(segment_ms, settings.max_compaction_lag_ms)
+        return segment_ms - (self.place.random.randrange(jitter_ms) if jitter_ms else 0)
 
     # -- appending
 
@@ -160,6 +169,7 @@ class Log:
 
     def _write(self, data: Buffer, batches: list[RecordBatch], prepared: PreparedAppend) -> None:
         segment = self._segment_for(len(data), batches)
+        self.is_changed = True
         position = segment.size_bytes
         segment.append(data, batches)
         self.note_completed(segment, prepared.completed)
@@ -193,8 +203,9 @@ class Log:
         if self.leader_epochs.assign(epoch, start_offset):
             self.write_epochs()
 
-    def write_epochs(self) -> None:
-        write_leader_epochs(self.place.files, self.place.epochs_path, self.leader_epochs.entries, sync=False)
+    def write_epochs(self, sync: bool = False) -> None:
+        self.is_changed = True
+        write_leader_epochs(self.place.files, self.place.epochs_path, self.leader_epochs.entries, sync=sync)
 
     # -- rolling
 
@@ -232,13 +243,17 @@ class Log:
             return active
         active.finish()
         self.snapshots.take(self.producer_state, base_offset)
-        return self.start_segment(base_offset)
+        segment = self.start_segment(base_offset)
+        self.recovery_point = min(self.recovery_point, active.base_offset)  # its indexes have just changed
+        self.on_roll(self)
+        return segment
 
     def start_segment(self, base_offset: int) -> Segment:
         """Make the next active segment."""
         segment = self.place.segment(base_offset, self.settings, created_ms=self.place.clock.now_ms())
         segment.create(self.settings.segment_bytes if self.settings.preallocate else 0)
         self.segments.add(segment)
+        self.is_changed = True
         return segment
 
     # -- durability
@@ -283,18 +298,35 @@ class Log:
         self.place.files.sync_directory(self.place.directory)
 
     def close(self) -> None:
-        """A clean stop: all on disk, a snapshot at the end, indexes cut to size."""
-        self.segments.active.finish()
-        self.snapshots.take(self.producer_state, self.log_end_offset)
-        self.write_epochs()
-        self.flush()
-        self.place.open_files.forget_directory(self.place.directory)
+        """A clean stop: all on disk, a snapshot at the end, indexes cut to size; unless nothing has changed."""
+        if self.is_changed:
+            self.segments.active.finish()
+            self.snapshots.take(self.producer_state, self.log_end_offset, sync=True)
+            self.write_epochs(sync=True)
+            self.flush()
+        self.forget_files()
+
+    def forget_files(self) -> None:
+        """Let go of open files before the directory gets another name, or another owner."""
+        for segment in [*self.segments, *(removed.segment for removed in self.removed)]:
+            segment.forget_files()
+
+    def move_to(self, directory: Path) -> None:
+        """Go on in the same directory under another name."""
+        self.segments.active.finish()  # it may be preallocated, and then only the open file knows its end
+        self.forget_files()
+        self.place.files.rename(self.place.directory, directory)
+        self.place = replace(self.place, directory=directory)
+        self.snapshots.directory = directory
+        for segment in [*self.segments, *(removed.segment for removed in self.removed)]:
+            segment.move_to(directory)
 
     # -- removing
 
     def remove_segments(self, segments: Iterable[Segment]) -> None:
         """Take segments out of the log; their files go after `file.delete.delay.ms`, when readers are done."""
         due_ms = self.place.clock.now_ms() + self.settings.file_delete_delay_ms
+        self.is_changed = True
         for segment in list(segments):
             self.segments.remove(segment)
             segment.rename(DELETED_SUFFIX)

@@ -27,6 +27,7 @@ from moldau.storage.file_names import (
     OFFSET_INDEX_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
+    TIME_INDEX_SUFFIX,
     SegmentFile,
     parse_segment_file,
     segment_file,
@@ -35,7 +36,8 @@ from moldau.storage.files import TEMPORARY_SUFFIX, CorruptFile
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.log import PRODUCER_EXPIRATION_MS, Log
 from moldau.storage.log_place import LogPlace
-from moldau.storage.log_settings import LogSettings
+from moldau.storage.log_settings import INT64_MAX, LogSettings
+from moldau.storage.log_truncation import truncate_fully_and_start_at
 from moldau.storage.producer_state import ProducerState
 from moldau.storage.replay import replay
 from moldau.storage.scan import whole_batches
@@ -67,7 +69,6 @@ def load_log(
     progress: Callable[[Segment], None] = lambda _: None,
 ) -> Log:
     """The log in a directory, which is made if it is missing; `clean` after a clean stop. Waits for the disk."""
-    place.files.make_directory(place.directory)
     found = _put_right(place)
     segments, damaged = _open_segments(place, settings, found)
     epochs = LeaderEpochs(str(place), _read_epochs(place))
@@ -87,12 +88,23 @@ def load_log(
         recovery_point=checkpointed.recovery_point,
         producer_expiration_ms=producer_expiration_ms,
     )
-    recovery = _Recovery(log, progress)
+    recovery = _Recovery(log, INT64_MAX if clean else checkpointed.recovery_point, progress)
+    if not clean and not epochs.entries:
+        damaged.append(segments.first.base_offset)  # a crash took them, or there are no records
     if clean and not damaged:
         recovery.trust()
     else:
         recovery.recover(min([checkpointed.recovery_point if not clean else _end(segments), *damaged]))
-    log.log_start_offset = min(log.log_start_offset, log.log_end_offset)
+        if checkpointed.recovery_point > log.log_end_offset and not clean:
+            logger.warning(
+                "%s: its end %d is before the recovery point %d, so all of it is recovered",
+                place,
+                log.log_end_offset,
+                checkpointed.recovery_point,
+            )
+            recovery.recover(0)
+    if log.log_start_offset > log.log_end_offset:
+        truncate_fully_and_start_at(log, log.log_start_offset)
     log.high_watermark = max(log.log_start_offset, min(checkpointed.high_watermark, log.log_end_offset))
     state.on_high_watermark(log.high_watermark)
     return log
@@ -117,7 +129,7 @@ def _put_right(place: LogPlace) -> list[SegmentFile]:
     """Remove and rename what a crash left; the files that are there then."""
     files, directory = place.files, place.directory
     found: list[SegmentFile] = []
-    for name in files.names(directory):
+    for name in _names(place):
         parsed = parse_segment_file(name)
         if name.endswith(TEMPORARY_SUFFIX) or (parsed and parsed.state in (DELETED_SUFFIX, CLEANED_SUFFIX)):
             files.remove(directory / name)
@@ -132,6 +144,15 @@ def _put_right(place: LogPlace) -> list[SegmentFile]:
         files.remove(directory / segment_file(*file))
         found.remove(file)
     return found
+
+
+def _names(place: LogPlace) -> list[str]:
+    """The names in the directory, which is made if it is missing."""
+    try:
+        return place.files.names(place.directory)
+    except FileNotFoundError:
+        place.files.make_directory(place.directory)
+        return []
 
 
 def _finish_swaps(place: LogPlace, found: list[SegmentFile], swapped: list[int]) -> list[SegmentFile]:
@@ -165,13 +186,15 @@ def _open_segments(place: LogPlace, settings: LogSettings, found: list[SegmentFi
     """The segments, and the base offsets of those whose indexes are missing or cannot be theirs."""
     segments = Segments()
     damaged = []
-    indexed = {file.offset for file in found if file.kind == OFFSET_INDEX_SUFFIX}
+    indexed, timed = (
+        {file.offset for file in found if file.kind == kind} for kind in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+    )
     for base_offset in sorted(file.offset for file in found if file.kind == LOG_SUFFIX):
         path = place.directory / segment_file(base_offset, LOG_SUFFIX)
         created_ms = place.files.modified_ms(path)
         size_bytes = place.files.size(path)
         segments.add(place.segment(base_offset, settings, size_bytes=size_bytes, created_ms=created_ms))
-        if base_offset not in indexed and size_bytes:
+        if base_offset not in indexed & timed and size_bytes:
             damaged.append(base_offset)
     if not len(segments):
         segment = place.segment(0, settings, created_ms=place.clock.now_ms())
@@ -186,8 +209,10 @@ def _open_segments(place: LogPlace, settings: LogSettings, found: list[SegmentFi
 class _Recovery:
     """Finds out where a log ends, and what its producers and epochs are there."""
 
-    def __init__(self, log: Log, progress: Callable[[Segment], None]) -> None:
+    def __init__(self, log: Log, durable_offset: int, progress: Callable[[Segment], None]) -> None:
+        """Nothing before `durable_offset` can have been lost."""
         self._log = log
+        self._durable_offset = durable_offset
         self._progress = progress
 
     def trust(self) -> None:
@@ -200,24 +225,29 @@ class _Recovery:
                 end = batch.last_offset + 1
         log.log_end_offset = log.recovery_point = end
         self._restore_producers(end)
+        log.is_changed = end not in log.snapshots.offsets[-1:]
 
     def recover(self, from_offset: int) -> None:
         """After a crash: read every segment from an offset on, and end the log at the first batch that is not whole."""
         log = self._log
         segments = log.segments.from_offset(from_offset)
-        log.snapshots.remove_above(segments[0].base_offset)
-        self._restore_producers(segments[0].base_offset)
+        first_offset = segments[0].base_offset
+        log.snapshots.remove_above(first_offset)
+        self._restore_producers(first_offset)
         for segment in segments:
             self._progress(segment)
             log.snapshots.take(log.producer_state, segment.base_offset)
             good_bytes = self._rebuild(segment)
-            if segment.cut_after(good_bytes):
+            if segment.cut_after(good_bytes) or self._lost_after(segment):
                 logger.warning("%s: %s ends at byte %d now", log.place, segment.path.name, good_bytes)
                 self._remove_after(segment)
                 break
-        for segment in segments:
+        if (previous := log.segments.floor(first_offset - 1)) is not None:
+            previous.find_largest_timestamp_again()  # it may have been finished after its last sync
+            previous.finish()
+        for segment in log.segments.from_offset(first_offset):
             segment.finish()
-        log.recovery_point = min(log.recovery_point, log.log_end_offset)
+        log.recovery_point = min(log.recovery_point, first_offset)  # the indexes from there on are new
         if log.leader_epochs.truncate_from_end(log.log_end_offset):
             log.write_epochs()
         log.snapshots.take(log.producer_state, log.log_end_offset)
@@ -242,8 +272,20 @@ class _Recovery:
             raise CorruptRecord(f"offset {batch.base_offset} comes after {log.log_end_offset - 1}")
         segment.note(batch, position)
         log.note_completed(segment, log.producer_state.replay(batch))
-        log.note_epochs((batch,))
+        if log.leader_epochs.epoch_for_offset(batch.base_offset) != batch.leader_epoch:
+            log.leader_epochs.truncate_from_end(batch.base_offset)  # the checkpoint is of a log that was not written
+            log.note_epochs((batch,))
         log.log_end_offset = batch.next_offset
+
+    def _lost_after(self, segment: Segment) -> bool:
+        """Whether a crash took whole batches from the end of a segment: then the next one begins further on.
+
+        Where cleaning makes gaps it cannot be told, but there only if records follow.
+        """
+        later = self._log.segments.above(segment.base_offset)
+        if not later or later[0].base_offset <= max(self._log.log_end_offset, self._durable_offset):
+            return False
+        return not self._log.settings.compact or not any(other.size_bytes for other in later)
 
     def _remove_after(self, segment: Segment) -> None:
         """What comes after damage is not a continuation of the log."""
@@ -252,6 +294,7 @@ class _Recovery:
         if later:
             logger.warning("%s: removed, since they come after damage: %s", log.place, later)
             log.remove_segments(later)
+            log.place.files.sync_directory(log.place.directory)  # or a crash could bring them back behind new ones
 
     def _restore_producers(self, offset: int) -> None:
         """The producers at an offset: from a snapshot, and the batches between it and the offset."""

@@ -127,9 +127,22 @@ class Segment:
         for part in (self, self.offset_index, self.time_index, self.transaction_index):
             renamed = self._path(_kind(part.path))
             self._open_files.forget(part.path)
+            self._open_files.forget(renamed)  # a file that had the name before, such as an older `.deleted`
             if files.exists(part.path):
                 files.rename(part.path, renamed)
             part.path = renamed
+
+    def forget_files(self) -> None:
+        """Let go of open files."""
+        for path in self.paths:
+            self._open_files.forget(path)
+
+    def move_to(self, directory: Path) -> None:
+        """The directory has another name."""
+        self.forget_files()
+        self.directory = directory
+        for part in (self, self.offset_index, self.time_index, self.transaction_index):
+            part.path = directory / part.path.name
 
     def remove(self) -> None:
         """Remove all files."""
@@ -176,6 +189,19 @@ class Segment:
             self._largest = self.time_index.last
             self.is_full = self.offset_index.is_full or self.time_index.is_full
         return self._largest
+
+    @property
+    def knows_largest_timestamp(self) -> bool:
+        return self._largest is not None
+
+    def peek_largest_timestamp(self) -> TimestampOffset:
+        """What the time index says, read anew; may run in any thread."""
+        return TimeIndex(self._open_files, self.time_index.path, self.base_offset, 0).last
+
+    def learn_largest_timestamp(self, largest: TimestampOffset) -> None:
+        """Take what was peeked, unless more is known by now."""
+        if self._largest is None:
+            self._largest = largest
 
     @property
     def first_timestamp(self) -> int:
@@ -248,16 +274,16 @@ class Segment:
         self.transaction_index.truncate_to(offset)
         if batch is not None:
             self.cut(batch.position)
-        self._largest = self._find_largest()
+        self.find_largest_timestamp_again()
         return offset if batch is None else min(offset, batch.base_offset)
 
-    def _find_largest(self) -> TimestampOffset:
-        """The largest timestamp where the time index has lost its end: batches are looked at from its last entry on."""
+    def find_largest_timestamp_again(self) -> None:
+        """Where the time index has lost its end: batches are looked at from its last entry on."""
         largest = self.time_index.last
         for batch in self.scan(self.offset_index.lookup(largest.offset).position):
             if batch.max_timestamp > largest.timestamp:
                 largest = TimestampOffset(batch.max_timestamp, batch.last_offset)
-        return largest
+        self._largest = largest
 
     def cut(self, size_bytes: int) -> None:
         """Cut the file to a size; the indexes are the caller's."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from moldau.storage.segment import Segment
 
@@ -41,6 +41,13 @@ class Segments:
     def remove(self, segment: Segment) -> None:
         self._segments.remove(segment)
         self._bases.remove(segment.base_offset)
+
+    def replace(self, segments: Iterable[Segment], replacement: Segment) -> None:
+        """Put one segment in the place of others."""
+        gone = set(segments)
+        kept = [segment for segment in self._segments if segment not in gone]
+        insort(kept, replacement, key=lambda other: other.base_offset)
+        self._segments, self._bases = kept, [segment.base_offset for segment in kept]
 
     def floor(self, offset: int) -> Segment | None:
         """The segment that an offset is or would be in."""

@@ -24,17 +24,17 @@ class Snapshots:
 
     def __init__(self, files: Files, directory: Path, offsets: Iterable[int]) -> None:
         self._files = files
-        self._directory = directory
+        self.directory = directory
         self.offsets = sorted(offsets)
 
     def path(self, offset: int) -> Path:
-        return self._directory / segment_file(offset, SNAPSHOT_SUFFIX)
+        return self.directory / segment_file(offset, SNAPSHOT_SUFFIX)
 
-    def take(self, state: ProducerState, offset: int) -> None:
+    def take(self, state: ProducerState, offset: int, sync: bool = False) -> None:
         """Write what the producers are now, which is at an offset, unless that has been done; at 0 there are none."""
         if offset == 0 or offset in self.offsets:
             return
-        self._files.replace_bytes(self.path(offset), encode_snapshot(state.producers), sync=False)
+        self._files.replace_bytes(self.path(offset), encode_snapshot(state.producers), sync)
         self.offsets = sorted((*self.offsets, offset))
 
     def load(self, state: ProducerState, offset: int, now_ms: int, expiration_ms: int) -> int:
