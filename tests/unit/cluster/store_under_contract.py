@@ -1,0 +1,109 @@
+"""The implementations of the coordination store that the contract suite runs against.
+
+An implementation joins by a subclass of `StoreUnderContract` and a line in `IMPLEMENTATIONS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from moldau.base.clock import SystemClock
+from moldau.cluster.embedded import EmbeddedStore
+from moldau.cluster.persistence import MemoryPersistence, Persistence
+from moldau.cluster.sqlite import SqlitePersistence
+from moldau.cluster.store import CoordinationSession, WatchEvent
+
+SESSION_TIMEOUT_MS = 6_000
+HEARD_WITHIN_S = 10.0
+
+
+class Heard:
+    """A watcher that remembers what it was told, and lets a test wait for it."""
+
+    def __init__(self, log: list[object] | None = None) -> None:
+        self.events: list[WatchEvent] = []
+        self._log = log
+        self._told = asyncio.Event()
+
+    def __call__(self, event: WatchEvent) -> None:
+        self.events.append(event)
+        if self._log is not None:
+            self._log.append(event)
+        self._told.set()
+
+    async def wait(self, count: int = 1) -> list[WatchEvent]:
+        async with asyncio.timeout(HEARD_WITHIN_S):
+            while len(self.events) < count:
+                self._told.clear()
+                await self._told.wait()
+        return self.events
+
+
+class StoreUnderContract(ABC):
+    @abstractmethod
+    async def session(self) -> CoordinationSession: ...
+
+    @abstractmethod
+    async def expire(self, session: CoordinationSession) -> None: ...
+
+    @abstractmethod
+    async def restart(self) -> None:
+        """Stop the store and start it again on what it kept; all sessions end."""
+
+    @abstractmethod
+    async def stop(self) -> None: ...
+
+
+class EmbeddedUnderContract(StoreUnderContract):
+    def __init__(self, persistence: Callable[[], Persistence]) -> None:
+        self._persistence = persistence
+        self._store: EmbeddedStore | None = None
+
+    async def store(self) -> EmbeddedStore:
+        if self._store is None:
+            self._store = await EmbeddedStore.open(self._persistence(), SystemClock())
+        return self._store
+
+    async def session(self) -> CoordinationSession:
+        return await (await self.store()).open_session(SESSION_TIMEOUT_MS)
+
+    async def expire(self, session: CoordinationSession) -> None:
+        await (await self.store()).expire(session.session_id)
+
+    async def restart(self) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        if self._store is not None:
+            await self._store.close()
+            self._store = None
+
+
+def _in_memory(_directory: Path) -> StoreUnderContract:
+    persistence = MemoryPersistence()
+    return EmbeddedUnderContract(lambda: persistence)
+
+
+def _on_sqlite(directory: Path) -> StoreUnderContract:
+    return EmbeddedUnderContract(lambda: SqlitePersistence(directory / "coordination.db"))
+
+
+IMPLEMENTATIONS: dict[str, Callable[[Path], StoreUnderContract]] = {"memory": _in_memory, "sqlite": _on_sqlite}
+
+Scenario = Callable[[StoreUnderContract], Awaitable[None]]
+
+
+def run_contract(implementation: str, scenario: Scenario) -> None:
+    async def main(directory: Path) -> None:
+        store = IMPLEMENTATIONS[implementation](directory)
+        try:
+            await scenario(store)
+        finally:
+            await store.stop()
+
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(main(Path(directory)))
