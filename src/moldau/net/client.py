@@ -170,11 +170,12 @@ class ClientConnection(FramedProtocol):
             if position_after > filled:
                 return position
             position = position_after
-            # Messages keep views of their records, so the bytes are theirs: a long frame's buffer is given
-            # away, a short frame is copied out of the scratch.
+            # Messages keep views of their records, so the bytes are theirs: a long frame's buffer is lent to
+            # them, a short frame is copied out of the scratch.
             if self._long is None:
                 self._answer_came(memoryview(data[start:position].tobytes()))
             else:
+                self._buffers.lend(self._long)
                 self._long = None
                 self._answer_came(data[start:position])
         return filled if self.closed else position

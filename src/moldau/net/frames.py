@@ -7,13 +7,16 @@ read; the beginning of a long frame in a buffer of its own, which grows with wha
 announces 100 MB has cost nothing yet) and into which the rest of the frame is read without a copy. An
 idle connection therefore holds no buffer at all.
 
-Buffers of long frames are used again, up to a bound: their memory is already backed by pages.
+Buffers of long frames are used again, up to a bound: fresh memory costs several times as much as reading
+into memory that is there. A server's handler has no view left when its call ends. A client's message has,
+of its records; its buffer is used again once those views are gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import struct
+from collections import deque
 
 SIZE = struct.Struct(">i")
 pack_size = SIZE.pack
@@ -22,12 +25,13 @@ unpack_size = SIZE.unpack_from
 SCRATCH_BYTES = 64 * 1024
 SHORT_BYTES_MAX = SCRATCH_BYTES // 2
 SPARE_BYTES_MAX = 32 * 1024 * 1024
+LENT_BYTES_MAX = 16 * 1024 * 1024
 
 
 class ReceiveBuffers:
-    """The scratch and the spare long buffers that the connections of ONE event loop share."""
+    """The scratch and the long buffers to use again that the connections of ONE event loop share."""
 
-    __slots__ = ("_eager_bytes", "_spares", "_wanted", "scratch", "spare_bytes")
+    __slots__ = ("_eager_bytes", "_lent", "_lent_bytes", "_spares", "_wanted", "scratch", "spare_bytes")
 
     def __init__(self, *, eager_bytes: int = 0) -> None:
         """`eager_bytes`: up to this, a peer's announcement of a frame is memory at once."""
@@ -35,6 +39,8 @@ class ReceiveBuffers:
         self.spare_bytes = 0
         self._eager_bytes = eager_bytes
         self._spares: list[bytearray] = []
+        self._lent: deque[bytearray] = deque()
+        self._lent_bytes = 0
         self._wanted = False
 
     def take(self, arrived: int, needed: int) -> bytearray:
@@ -45,21 +51,42 @@ class ReceiveBuffers:
                 spare = self._spares.pop(index)
                 self.spare_bytes -= len(spare)
                 return spare
-        if needed <= self._eager_bytes:
-            return bytearray(needed)
-        return bytearray(1 << (min(needed, 2 * arrived) - 1).bit_length())
+        for lent in self._lent:
+            if len(lent) >= needed and _is_free(lent):
+                self._lent.remove(lent)
+                self._lent_bytes -= len(lent)
+                return lent
+        likely = needed if needed <= self._eager_bytes else min(needed, 2 * arrived)
+        return bytearray(1 << (likely - 1).bit_length())
 
     def give_back(self, buffer: bytearray) -> None:
         if self.spare_bytes + len(buffer) <= SPARE_BYTES_MAX:
             self._spares.append(buffer)
             self.spare_bytes += len(buffer)
 
+    def lend(self, buffer: bytearray) -> None:
+        """Somebody keeps views of this buffer; it is used again if they are gone when one is needed."""
+        self._lent.append(buffer)
+        self._lent_bytes += len(buffer)
+        while self._lent_bytes > LENT_BYTES_MAX:
+            self._lent_bytes -= len(self._lent.popleft())
+
     def trim(self) -> None:
-        """Let go of the spares if no buffer was wanted since the last call."""
+        """Let go of what is kept for later if no buffer was wanted since the last call."""
         if not self._wanted:
             self._spares.clear()
-            self.spare_bytes = 0
+            self._lent.clear()
+            self.spare_bytes = self._lent_bytes = 0
         self._wanted = False
+
+
+def _is_free(buffer: bytearray) -> bool:
+    """Whether no view of a buffer is left: while there is one, a bytearray refuses to change its length."""
+    try:
+        buffer.append(buffer.pop())
+    except BufferError:
+        return False
+    return True
 
 
 class FramedProtocol(asyncio.BufferedProtocol):

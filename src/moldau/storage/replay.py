@@ -14,7 +14,7 @@ def restore_producers(log: Log) -> None:
     now_ms = log.place.clock.now_ms()
     state = log.producer_state
     start = log.snapshots.load(state, log.log_end_offset, now_ms, log.producer_expiration_ms)
-    replay(state, log.segments.from_offset(max(start, log.log_start_offset)), max(start, log.log_start_offset))
+    replay(state, log.segments.from_offset(start), start)
     state.map_end_offset = log.log_end_offset
     state.on_high_watermark(log.high_watermark)
 

@@ -125,3 +125,25 @@ def test_a_long_frame_is_read_without_moving_what_has_arrived() -> None:
             if protocol._long is not None:
                 seen.add(id(protocol._long))
     assert len(seen) == 1
+
+
+def test_a_lent_buffer_is_used_again_only_when_its_views_are_gone() -> None:
+    buffers = ReceiveBuffers(eager_bytes=10_000_000)
+    lent = buffers.take(50_000, 1_000_000)
+    view = memoryview(lent)[10:20]
+    buffers.lend(lent)
+    other = buffers.take(50_000, 1_000_000)
+    assert other is not lent
+    view.release()
+    assert buffers.take(50_000, 1_000_000) is lent
+    assert len(lent) >= 1_000_000
+    assert buffers.take(50_000, 1_000_000) is not lent
+
+
+def test_lent_buffers_are_remembered_up_to_a_bound() -> None:
+    buffers = ReceiveBuffers(eager_bytes=10_000_000)
+    lent = [buffers.take(50_000, 8_000_000) for _ in range(5)]
+    for each in lent:
+        buffers.lend(each)
+    again = [buffers.take(50_000, 8_000_000) for _ in range(3)]
+    assert sum(any(one is other for other in lent) for one in again) == 2
