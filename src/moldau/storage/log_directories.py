@@ -60,6 +60,7 @@ class LogDirectories:
         self.owner: MetaProperties | None = None
         self.flusher = Flusher(self._workers_of, self.failed)
         self._by_path = {directory.path: directory for directory in self.directories}
+        self._is_loaded = False
         self._on_offline = on_offline
         self._on_all_offline = on_all_offline
         self._checkpointing = {directory.path: asyncio.Lock() for directory in self.directories}
@@ -137,6 +138,7 @@ class LogDirectories:
                 self._take_in(loading)
         await asyncio.gather(*(self.checkpoint(directory) for directory in self.online), return_exceptions=True)
         self._check_some_online()
+        self._is_loaded = True
 
     async def _load(self, loading: DirectoryLoading) -> None:
         directory = loading.directory
@@ -257,7 +259,14 @@ class LogDirectories:
     # -- stop
 
     async def close(self) -> None:
-        """A clean stop: all logs on disk, then the checkpoints, then the mark. Directories that fail get none."""
+        """A clean stop: all logs on disk, then the checkpoints, then the mark. Directories that fail get none.
+
+        After a start that did not come to its end the directories stay as they were left before.
+        """
+        if not self._is_loaded:
+            for directory in self.directories:
+                directory.release()
+            return
         await _all([self._close(directory) for directory in self.online])
 
     async def _close(self, directory: LogDirectory) -> None:

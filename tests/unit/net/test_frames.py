@@ -129,15 +129,18 @@ def test_a_long_frame_is_read_without_moving_what_has_arrived() -> None:
 
 def test_a_lent_buffer_is_used_again_only_when_its_views_are_gone() -> None:
     buffers = ReceiveBuffers(eager_bytes=10_000_000)
-    lent = buffers.take(50_000, 1_000_000)
-    view = memoryview(lent)[10:20]
-    buffers.lend(lent)
-    other = buffers.take(50_000, 1_000_000)
-    assert other is not lent
+    held, free = buffers.take(50_000, 1_000_000), buffers.take(50_000, 1_000_000)
+    assert held == free  # in their contents, which must not matter
+    view = memoryview(held)[10:20]
+    buffers.lend(held)
+    buffers.lend(free)
+    assert buffers.take(50_000, 1_000_000) is free
+    third = buffers.take(50_000, 1_000_000)
+    assert third is not free
+    assert third is not held
     view.release()
-    assert buffers.take(50_000, 1_000_000) is lent
-    assert len(lent) >= 1_000_000
-    assert buffers.take(50_000, 1_000_000) is not lent
+    assert buffers.take(50_000, 1_000_000) is held
+    assert len(held) >= 1_000_000
 
 
 def test_lent_buffers_are_remembered_up_to_a_bound() -> None:

@@ -8,6 +8,7 @@ import socket
 import pytest
 
 from moldau.base.errors import ConfigError
+from moldau.net.connection import Connection
 from moldau.net.limits import Limits
 from moldau.net.server import Listener, Server
 from moldau.net.traffic import CloseReason
@@ -65,6 +66,20 @@ def test_drain_breaks_off_what_is_not_done_in_time(run: Run) -> None:
         for client in (*clients, waiting):
             await client.lost
         handler.answers[0].send((b"nobody listens",))
+
+    run(main)
+
+
+def test_who_was_at_the_door_when_it_was_shut_does_not_get_in(run: Run) -> None:
+    async def main() -> None:
+        drained, other = await start(echo), await start(echo)
+        await drained.drain(0)
+        loop = asyncio.get_running_loop()
+        # A socket that was accepted, or a TLS handshake that ends, after the drain has begun.
+        address = other.addresses["PLAINTEXT"]
+        await loop.create_connection(lambda: Connection(loop, drained, "PLAINTEXT"), *address)
+        await until(lambda: drained.traffic.closed == {CloseReason.SHUTDOWN: 1})
+        assert drained.connections == 0
 
     run(main)
 

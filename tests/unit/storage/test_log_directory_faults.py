@@ -11,7 +11,7 @@ import pytest
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError, ConfigError
 from moldau.storage.checkpoints import write_offsets
-from tests.unit.storage.directories_workbench import Machine, fill, run
+from tests.unit.storage.directories_workbench import OWNER, Machine, fill, run
 from tests.unit.storage.log_workbench import read_all
 
 
@@ -200,6 +200,27 @@ def test_a_directory_that_fails_at_the_stop_gets_no_mark_and_the_others_do() -> 
         await machine.directories.close()
         assert not machine.disk.exists(Path("/data/a/.kafka_cleanshutdown"))
         assert machine.disk.exists(Path("/data/b/.kafka_cleanshutdown"))
+
+    run(main)
+
+
+def test_a_stop_before_the_logs_were_loaded_does_not_call_them_recovered() -> None:
+    async def main() -> None:
+        machine = Machine(1)
+        await machine.start()
+        log = await machine.create("t", 0, 20)
+        await machine.directories.flusher.flush(log)
+        await machine.directories.checkpoint(machine.directories.directories[0])
+        machine.disk.kill()
+        machine.boot()
+        machine.directories.open()
+        machine.directories.claim(OWNER)
+        await machine.directories.close()
+        assert not machine.disk.exists(Path("/data/a/.kafka_cleanshutdown"))
+        assert machine.text("recovery-point-offset-checkpoint") == "0\n1\nt 0 20\n"
+        machine.boot()
+        await machine.start()
+        assert machine.directories.logs["t", 0].high_watermark == 20
 
     run(main)
 

@@ -161,18 +161,15 @@ def test_of_two_logs_of_one_partition_the_longer_is_used_and_the_other_put_aside
             machine = Machine(2)
             current, future = await begin(machine, 10)
             copy(current, future)
+            fill((current, future)[longer], 3)
             await machine.directories.close()
             machine.disk.rename(future.place.directory, machine.paths[1] / "t-0")
             machine.boot()
-            machine.directories.open()
-            machine.directories.claim(machine.directories.owner)  # type: ignore[arg-type]
-            await machine.directories.close()
-            machine.boot()
-            machine.paths.reverse()
             await machine.start()
             assert len(machine.directories.logs) == 1
             kept = machine.directories.logs["t", 0]
-            assert offsets(kept) == list(range(10)), longer
+            assert kept.place.directory.parent == machine.paths[longer]
+            assert offsets(kept) == list(range(13))
             names = [*machine.names(0), *machine.names(1)]
             assert sorted(name.rpartition("-")[2] for name in names) == ["0", "stray"]
 
