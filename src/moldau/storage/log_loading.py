@@ -72,6 +72,7 @@ def load_log(
     found = _put_right(place)
     segments, damaged = _open_segments(place, settings, found)
     epochs = LeaderEpochs(str(place), _read_epochs(place))
+    was_known = bool(epochs.entries)
     snapshots = Snapshots(
         place.files, place.directory, [f.offset for f in found if f.kind == SNAPSHOT_SUFFIX and not f.state]
     )
@@ -103,6 +104,9 @@ def load_log(
                 checkpointed.recovery_point,
             )
             recovery.recover(0)
+    if not was_known and log.size_bytes:
+        log.leader_epochs.clear()
+        _rebuild_epochs(log)
     if log.log_start_offset > log.log_end_offset:
         truncate_fully_and_start_at(log, log.log_start_offset)
     log.high_watermark = max(log.log_start_offset, min(checkpointed.high_watermark, log.log_end_offset))
@@ -118,8 +122,19 @@ def _read_epochs(place: LogPlace) -> list[tuple[int, int]]:
     try:
         return read_leader_epochs(place.files, place.epochs_path)
     except CorruptFile as error:
-        logger.warning("%s: the leader epochs are built again from what is recovered: %s", place, error)
+        logger.warning("%s: the leader epochs are built again from the log: %s", place, error)
         return []
+
+
+def _rebuild_epochs(log: Log) -> None:
+    """The epochs of the records that there are, from the headers of all batches: a crash has taken the checkpoint."""
+    for segment in log.segments:
+        for batch in segment.scan():
+            latest = log.leader_epochs.latest_epoch
+            if batch.leader_epoch >= 0 and (latest is None or batch.leader_epoch > latest):
+                log.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
+    log.leader_epochs.truncate_from_start(log.log_start_offset)
+    log.write_epochs()
 
 
 # -- files

@@ -169,3 +169,11 @@ def test_a_copy_of_a_running_log_opens(tmp_path: Path) -> None:
     shutil.copytree(bench.directory, tmp_path / "copy" / "orders-0")
     copied = Workbench(tmp_path / "copy", None, **SETTINGS).open()
     assert [record.offset for record in read_all(copied)] == [record.offset for record in read_all(log)]
+
+
+@pytest.mark.parametrize("content", [b"", b"0\n5\n1 "])
+def test_lost_leader_epochs_are_built_again_from_all_batches(tmp_path: Path, content: bytes) -> None:
+    bench, log = bench_with(tmp_path, 50)
+    append(log, 50, epoch=4)
+    (bench.directory / "leader-epoch-checkpoint").write_bytes(content)
+    assert bench.open(recovery_point=100).leader_epochs.entries == [(0, 0), (4, 50)]
