@@ -1,0 +1,75 @@
+"""Waiting until the metadata says something of topics: that all partitions have leaders, that a topic is gone.
+
+Whoever changes a topic writes to the coordination store; the controller acts, and tells all brokers. Only then is the
+change true for clients, so the answer to CreateTopics, CreatePartitions and DeleteTopics waits here for it, and never
+longer than the client is willing to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from moldau.cluster.metadata_cache import NO_LEADER, MetadataCache
+
+Condition = Callable[[str], bool]
+
+
+@dataclass(eq=False, slots=True)
+class _Wait:
+    pending: set[str]
+    is_met: Condition
+    over: asyncio.Future[None]
+
+
+class MetadataWaits:
+    """All waits on one cache; a change costs as much as there are waits for the topics that changed."""
+
+    def __init__(self, metadata: MetadataCache) -> None:
+        self._metadata = metadata
+        self._waits: dict[str, list[_Wait]] = {}  # by topic; bounded by the requests that are open
+        metadata.add_listener(self._on_change)
+
+    async def until_led(self, partitions: Mapping[str, Collection[int]], timeout_ms: int) -> set[str]:
+        """Wait until all these partitions have leaders; the topics in which one had none in time."""
+        return await self._until(partitions, lambda topic: self._is_led(topic, partitions[topic]), timeout_ms)
+
+    async def until_gone(self, topics: Collection[str], timeout_ms: int) -> set[str]:
+        """Wait until no broker has to know these topics any more; those that were still there."""
+        return await self._until(topics, lambda topic: topic not in self._metadata.topics, timeout_ms)
+
+    def _is_led(self, topic: str, partitions: Iterable[int]) -> bool:
+        known = self._metadata.topics.get(topic, {})
+        return all(partition in known and known[partition].leader != NO_LEADER for partition in partitions)
+
+    async def _until(self, topics: Collection[str], is_met: Condition, timeout_ms: int) -> set[str]:
+        wait = _Wait({topic for topic in topics if not is_met(topic)}, is_met, asyncio.Future())
+        if not wait.pending or timeout_ms <= 0:
+            return wait.pending
+        watched = list(wait.pending)
+        for topic in watched:
+            self._waits.setdefault(topic, []).append(wait)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await wait.over
+        except TimeoutError:
+            return {topic for topic in watched if not is_met(topic)}
+        finally:
+            for topic in watched:
+                self._forget(topic, wait)
+        return set()
+
+    def _on_change(self, topics: Collection[str]) -> None:
+        for topic in topics if self._waits else ():
+            for wait in self._waits.get(topic, ()):
+                if topic in wait.pending and wait.is_met(topic):
+                    wait.pending.discard(topic)
+                    if not wait.pending and not wait.over.done():
+                        wait.over.set_result(None)
+
+    def _forget(self, topic: str, wait: _Wait) -> None:
+        waits = self._waits[topic]
+        waits.remove(wait)
+        if not waits:
+            del self._waits[topic]
