@@ -18,6 +18,7 @@ A change of leadership is obeyed only if it is not older than what is known, by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
 
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
@@ -28,16 +29,17 @@ from moldau.replication.remote_replica import UNKNOWN_BROKER_EPOCH, RemoteReplic
 from moldau.storage.leader_epochs import UNDEFINED_EPOCH_END_OFFSET, EpochEndOffset
 
 DELETE_TO_HIGH_WATERMARK = -1
+LogT = TypeVar("LogT", bound=PartitionLog)
 
 
-class Partition:
+class Partition(Generic[LogT]):
     """`log` is None while the directory with it is offline; `is_alive` tells whether a broker is registered."""
 
     def __init__(
         self,
         name: str,
         broker_id: int,
-        log: PartitionLog | None,
+        log: LogT | None,
         *,
         min_insync_replicas: int,
         replica_lag_time_max_ms: int,
@@ -125,7 +127,7 @@ class Partition:
 
     # -- who may ask
 
-    def require_log(self, current_leader_epoch: int = NO_EPOCH, *, only_leader: bool = True) -> PartitionLog:
+    def require_log(self, current_leader_epoch: int = NO_EPOCH, *, only_leader: bool = True) -> LogT:
         """The log, for a request that knows of this leader epoch (KIP-320), or an error that sends it elsewhere."""
         if self.log is None:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.name} is offline")
@@ -234,7 +236,7 @@ class Partition:
 
     # -- in-sync replicas
 
-    def _propose_to_expand(self, replica: RemoteReplica, log: PartitionLog) -> IsrProposal | None:
+    def _propose_to_expand(self, replica: RemoteReplica, log: LogT) -> IsrProposal | None:
         """A follower joins when it has all that is committed and all from before this leader's time."""
         isr = self.isr
         if isr.proposal is not None or replica.broker_id in isr.maximal:
@@ -257,7 +259,7 @@ class Partition:
             return None
         return isr.propose(IsrProposal(remaining, self.leader_epoch, self.partition_epoch))
 
-    def _keeps_up(self, broker_id: int, log: PartitionLog, now_ms: float) -> bool:
+    def _keeps_up(self, broker_id: int, log: LogT, now_ms: float) -> bool:
         if broker_id == self.broker_id:
             return True
         replica = self.remote_replicas.get(broker_id)

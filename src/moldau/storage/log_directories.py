@@ -210,8 +210,12 @@ class LogDirectories:
         """Do in a thread what waits for a disk; if that fails, the directory is offline: KAFKA_STORAGE_ERROR."""
         if not directory.is_online:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {directory} is offline")
+        running = asyncio.get_running_loop().run_in_executor(directory.workers, work)
         try:
-            return await asyncio.get_running_loop().run_in_executor(directory.workers, work)
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running])  # a thread cannot be interrupted, and nobody else may begin before it ends
+            raise
         except OSError as error:
             raise self.fail(directory, error) from error
 

@@ -13,6 +13,7 @@ the old log, or both of them under the same name, of which the next start takes 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial as bind
 from pathlib import Path
 
@@ -56,8 +57,13 @@ class LogMoves:
         logger.info("%s: to be moved from %s to %s", current.place, source, directory)
         return future
 
-    async def finish_move(self, topic: str, partition: int) -> Log | None:
-        """Put the future log in the place of the current one; None if it has not caught up, and goes on copying."""
+    async def finish_move(
+        self, topic: str, partition: int, on_swapped: Callable[[Log], None] = lambda _log: None
+    ) -> Log | None:
+        """Put the future log in the place of the current one; None if it has not caught up, and goes on copying.
+
+        `on_swapped` is called in the same step: what is appended from then on must go to the log that it gets.
+        """
         current, future = self._current(topic, partition), self._directories.future_logs.get((topic, partition))
         if future is None:
             raise ApiError(ErrorCode.REPLICA_NOT_AVAILABLE, f"{topic}-{partition} is not being moved")
@@ -67,6 +73,7 @@ class LogMoves:
         source, target = self._directories.directory_of(current), self._directories.directory_of(future)
         try:
             self._take_place(current, future)
+            on_swapped(future)
         except OSError as error:
             raise self._directories.failed(future, error) from error
         await self._directories.run(target, bind(target.files.sync_directory, target.path))

@@ -43,7 +43,7 @@ class MemoryLog:
 
 def partition(
     log: MemoryLog | None, *, broker_id: int = 1, min_isr: int = 1, dead: set[int] | None = None
-) -> Partition:
+) -> Partition[MemoryLog]:
     dead = set() if dead is None else dead
     return Partition(
         "t-0",

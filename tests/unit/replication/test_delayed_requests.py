@@ -25,7 +25,7 @@ class Leader:
         self.timers = ManualTimers()
         self.purgatory = Purgatory(self.timers)
         self.logs = {"a": MemoryLog(), "b": MemoryLog()}
-        self.partitions: dict[Hashable, Partition] = {}
+        self.partitions: dict[Hashable, Partition[MemoryLog]] = {}
         for key, log in self.logs.items():
             self.partitions[key] = partition(log, min_isr=min_isr)
             self.partitions[key].become_leader(led_by(1, (1, 2, 3)), 0)
@@ -33,7 +33,7 @@ class Leader:
         self.deleted: list[dict[Hashable, DeleteRecordsOutcome]] = []
         self.fetched = 0
 
-    def partition_of(self, key: Hashable) -> Partition:
+    def partition_of(self, key: Hashable) -> Partition[MemoryLog]:
         if key not in self.partitions:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return self.partitions[key]

@@ -13,7 +13,7 @@ from moldau.storage.log import Log
 from tests.unit.replication.memory_log import LAG_MS, MemoryLog, led_by, partition
 
 
-def a_log_is_a_partition_log(log: Log, to: Partition) -> None:
+def a_log_is_a_partition_log(log: Log, to: Partition[Log]) -> None:
     """For the type checker alone."""
     to.log = log
 

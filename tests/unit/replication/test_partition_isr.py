@@ -11,14 +11,14 @@ from moldau.replication.partition import Partition
 from tests.unit.replication.memory_log import LAG_MS, MemoryLog, led_by, partition
 
 
-def lead(isr: tuple[int, ...], records: int = 0, dead: set[int] | None = None) -> tuple[Partition, MemoryLog]:
+def lead(isr: tuple[int, ...], records: int = 0, dead: set[int] | None = None) -> tuple[Partition[MemoryLog], MemoryLog]:
     log = MemoryLog(records)
     leader = partition(log, dead=dead)
     leader.become_leader(led_by(1, isr), 0)
     return leader, log
 
 
-def shrunk(leader: Partition, now_ms: int) -> tuple[int, ...] | None:
+def shrunk(leader: Partition[MemoryLog], now_ms: int) -> tuple[int, ...] | None:
     proposal = leader.propose_to_shrink(now_ms)
     return proposal and proposal.isr
 
