@@ -5,14 +5,26 @@ from __future__ import annotations
 from typing import Final
 
 from moldau.base.config.allowed import ANY, HOST_AND_PORT, QUORUM_VOTERS, EachOneOf, at_least
-from moldau.base.config.schema import HIGH, INT, LIST, LONG, LOW, MEDIUM, NOT_IMPLEMENTED, STRING, Section, Setting
+from moldau.base.config.schema import (
+    HIGH,
+    IMPLEMENTED,
+    INT,
+    LIST,
+    LONG,
+    LOW,
+    MEDIUM,
+    NOT_IMPLEMENTED,
+    STRING,
+    Section,
+    Setting,
+)
 
 # fmt: off
 SECTIONS: Final = (
     Section("KRaft", "Coordination without ZooKeeper, through a quorum of controllers; not part of this product.", (
         Setting("process.roles", LIST, (), EachOneOf("broker", "controller"), HIGH, NOT_IMPLEMENTED,
             "Whether the process is a broker, a controller or both; empty means ZooKeeper mode."),
-        Setting("node.id", INT, -1, ANY, HIGH, NOT_IMPLEMENTED,
+        Setting("node.id", INT, -1, ANY, HIGH, IMPLEMENTED,
             "Number of this node; the same as broker.id."),
         Setting("controller.quorum.voters", LIST, (), QUORUM_VOTERS, HIGH, NOT_IMPLEMENTED,
             "Controllers of a fixed quorum as id@host:port."),

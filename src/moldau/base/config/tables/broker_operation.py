@@ -10,6 +10,7 @@ from moldau.base.config.schema import (
     CLASS,
     CLUSTER_WIDE,
     HIGH,
+    IMPLEMENTED,
     INT,
     LIST,
     LONG,
@@ -24,11 +25,11 @@ from moldau.base.config.schema import (
 # fmt: off
 SECTIONS: Final = (
     Section("Identity, quotas and policies", "What a broker is called and how its quotas are measured.", (
-        Setting("broker.id", INT, -1, ANY, HIGH, NOT_IMPLEMENTED,
+        Setting("broker.id", INT, -1, ANY, HIGH, IMPLEMENTED,
             "Number of this broker in the cluster; -1 lets one be generated."),
-        Setting("broker.id.generation.enable", BOOLEAN, True, ANY, MEDIUM, NOT_IMPLEMENTED,
+        Setting("broker.id.generation.enable", BOOLEAN, True, ANY, MEDIUM, IMPLEMENTED,
             "Whether a broker without number is given one above reserved.broker.max.id."),
-        Setting("reserved.broker.max.id", INT, 1000, at_least(0), MEDIUM, NOT_IMPLEMENTED,
+        Setting("reserved.broker.max.id", INT, 1000, at_least(0), MEDIUM, IMPLEMENTED,
             "Largest number a person may give a broker while numbers are generated."),
         Setting("quota.window.num", INT, 11, at_least(1), LOW, NOT_IMPLEMENTED,
             "Windows over which the rates of clients are measured."),

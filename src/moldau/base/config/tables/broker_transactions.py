@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from moldau.base.config.allowed import ANY, at_least
-from moldau.base.config.schema import BOOLEAN, CLUSTER_WIDE, HIGH, INT, LOW, NOT_IMPLEMENTED, SHORT, Section, Setting
+from moldau.base.config.schema import (
+    BOOLEAN,
+    CLUSTER_WIDE,
+    HIGH,
+    IMPLEMENTED,
+    INT,
+    LOW,
+    NOT_IMPLEMENTED,
+    SHORT,
+    Section,
+    Setting,
+)
 
 # fmt: off
 SECTIONS: Final = (
@@ -33,7 +44,7 @@ SECTIONS: Final = (
         Setting("transaction.partition.verification.enable", BOOLEAN, True, ANY, LOW, NOT_IMPLEMENTED,
             "Whether a leader asks the coordinator if a transaction is open before it writes to it (KIP-890).",
             dynamic=CLUSTER_WIDE),
-        Setting("producer.id.expiration.ms", INT, 86400000, at_least(1), LOW, NOT_IMPLEMENTED,
+        Setting("producer.id.expiration.ms", INT, 86400000, at_least(1), LOW, IMPLEMENTED,
             "How long a partition remembers the sequence numbers of a producer that writes nothing.",
             dynamic=CLUSTER_WIDE),
     )),

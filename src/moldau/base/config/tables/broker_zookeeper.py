@@ -8,6 +8,7 @@ from moldau.base.config.allowed import ANY, at_least
 from moldau.base.config.schema import (
     BOOLEAN,
     HIGH,
+    IMPLEMENTED,
     INT,
     LIST,
     LOW,
@@ -26,7 +27,7 @@ SECTIONS: Final = (
             "ZooKeeper servers as host:port, comma separated, with an optional chroot path at the end."),
         Setting("zookeeper.connection.timeout.ms", INT, None, ANY, HIGH, NOT_IMPLEMENTED,
             "How long to try to connect; null means the session timeout."),
-        Setting("zookeeper.session.timeout.ms", INT, 18000, ANY, HIGH, NOT_IMPLEMENTED,
+        Setting("zookeeper.session.timeout.ms", INT, 18000, ANY, HIGH, IMPLEMENTED,
             "A broker that ZooKeeper has not heard of for this long is taken as gone."),
         Setting("zookeeper.max.in.flight.requests", INT, 10, at_least(1), HIGH, NOT_IMPLEMENTED,
             "Requests sent to ZooKeeper and not yet answered."),
