@@ -37,7 +37,8 @@ class Node:
     """As much of a node as ApiVersions needs."""
 
     def __init__(self, *more: Registration) -> None:
-        self.registrations = {**all_registrations(), **{one.key: one for one in more}}
+        known = all_registrations()
+        self.registrations = {ApiKey.API_VERSIONS: known[ApiKey.API_VERSIONS], **{one.key: one for one in more}}
 
 
 def ask(node: Node, request: Message, version: int, answer: KeptAnswer | None = None) -> bytes:
@@ -98,7 +99,7 @@ def test_an_expected_failure_becomes_the_apis_own_error() -> None:
 def test_a_defect_is_logged_and_answered(caplog: pytest.LogCaptureFixture) -> None:
     response = decode(HeartbeatResponse, 0, ask(failing(ZeroDivisionError()), HeartbeatRequest(), 0), 4)
     assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert "Heartbeat failed" in caplog.text
+    assert "Heartbeat version 0 of 'test' failed: HeartbeatRequest(" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 

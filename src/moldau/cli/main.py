@@ -9,7 +9,7 @@ import typer
 
 import moldau
 from moldau.base.errors import MoldauError
-from moldau.cli import settings
+from moldau.cli import serve, settings
 
 app = typer.Typer(
     name="moldau",
@@ -18,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
 app.command("settings", epilog=settings.EXAMPLES)(settings.settings)
 
 

@@ -16,6 +16,7 @@ class CloseReason(StrEnum):
     REQUEST_SIZE = "request size out of bounds"
     MALFORMED = "malformed request"
     HANDLER_FAILED = "handler failed"
+    PRODUCE_FAILED = "a produce with acks=0 failed"
     TOO_MANY_OF_IP = "too many connections of one address"
     TOO_MANY = "too many connections"
     MADE_ROOM = "closed to make room for another broker"

@@ -4,14 +4,15 @@
     def heartbeat(node: Node, request: HeartbeatRequest, call: Call) -> HeartbeatResponse | None:
         ...
 
-A handler is called synchronously. It returns the response, or None if it answers later through the call. It may raise
+A handler is called synchronously. It returns the response, or None if it answers later through the call. One that
+waits for a disk or for other nodes is a coroutine function instead, and goes on as a task of its own. Either may raise
 `ApiError`: the response is then made by the registration's `on_error`, which by default sets the response's own
 `error_code`. Only registered versions are promised in ApiVersions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
@@ -22,8 +23,9 @@ from moldau.protocol.api import ApiKey, request_class, response_class
 from moldau.protocol.schema import Message, Versions
 
 OnError = Callable[[Any, ErrorCode, str], Message]
-Handler = Callable[[Any, Any, Any], Message | None]
-H = TypeVar("H", bound=Callable[..., Message | None])
+Response = Message | None
+Handler = Callable[[Any, Any, Any], Response | Awaitable[Response]]
+H = TypeVar("H", bound=Callable[..., Response | Awaitable[Response]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,326 @@
+"""A broker: everything it is made of, put together, started in order and stopped in the opposite one.
+
+    directories are taken ─► coordination store ─► who am I ─► configuration ─► logs are loaded (and recovered)
+    ─► sockets are bound ─► registered in the store ─► controller ─► serving
+
+The handlers find what they need as attributes of this object. Nothing here does any work of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+from moldau.base.clock import Clock, SystemClock
+from moldau.base.config.broker_config import BrokerConfig
+from moldau.base.config.listeners import inter_broker_listener
+from moldau.base.config.topic_config import TopicConfig
+from moldau.base.error_codes import ErrorCode
+from moldau.base.errors import ApiError, MoldauError
+from moldau.base.supervision import OnFailure, Supervisor
+from moldau.base.timers import LoopTimers
+from moldau.broker.auto_topics import AutoTopics
+from moldau.broker.controller_link import ControllerLink
+from moldau.broker.dispatcher import Dispatcher
+from moldau.broker.dynamic_configs import DynamicConfigs
+from moldau.broker.handlers import all_registrations
+from moldau.broker.identity import find_identity, registration_of
+from moldau.broker.log_storage import LogStorage
+from moldau.broker.network import limits_of, net_listeners
+from moldau.broker.producer_ids import Block, ProducerIds
+from moldau.broker.registration import register
+from moldau.cluster.internal_topics import INTERNAL_TOPICS
+from moldau.cluster.metadata_cache import MetadataCache
+from moldau.cluster.store import CoordinationSession, CoordinationStore, CreateMode
+from moldau.cluster.znodes.layout import LOG_DIR_EVENT_PREFIX
+from moldau.cluster.znodes.log_dir_events import encode_log_dir_event
+from moldau.controller.broker_channels import NetworkBrokerChannels
+from moldau.controller.controller import Controller
+from moldau.controller.topic_admin import TopicAdmin
+from moldau.net.client_options import ClientOptions
+from moldau.net.server import Server
+from moldau.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from moldau.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from moldau.protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from moldau.replication.fetch_session_cache import FetchSessionCache, FetchSessions
+from moldau.replication.isr_updates import IsrUpdates
+from moldau.replication.replica_moves import ReplicaMoves
+from moldau.replication.replicas import LogPartition, Replicas, Surroundings
+from moldau.replication.state_changes import PartitionSettings, StateChanges
+from moldau.storage.cleaner.settings import CleanerSettings
+from moldau.storage.files import Files
+from moldau.storage.log_directory import TopicPartition
+from moldau.storage.log_settings import LogSettings
+
+logger = logging.getLogger(__name__)
+
+OpenStore = Callable[[], Awaitable[CoordinationStore]]
+
+READERS = 4  # threads for reads that wait for a disk
+STOP_MS_MAX = 10_000
+NO_EPOCH = -1
+
+
+class NobodyToFollow:
+    """There is one broker, so that every partition with a leader is led from here."""
+
+    def follow(self, key: TopicPartition, partition: LogPartition) -> None:
+        logger.error("%s-%d is led by broker %d, and is not replicated from there", *key, partition.leader)
+
+    def stop(self, keys: Iterable[TopicPartition]) -> None:
+        """Nothing was begun."""
+
+
+class Node:
+    """One broker of a cluster; `on_fatal` is called when it cannot go on."""
+
+    session: CoordinationSession
+    broker_id: int
+    cluster_id: str
+    broker_epoch: int = NO_EPOCH
+    configs: DynamicConfigs
+    topics: TopicAdmin
+    auto_topics: AutoTopics
+    controller: Controller
+    replicas: Replicas
+    state_changes: StateChanges
+    replica_moves: ReplicaMoves
+    producer_ids: ProducerIds
+    controller_link: ControllerLink
+    server: Server
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        open_store: OpenStore,
+        *,
+        on_fatal: Callable[[str, BaseException], None],
+        clock: Clock | None = None,
+        random: Random | None = None,
+        files: Files | None = None,
+    ) -> None:
+        self.config = config
+        self.clock = clock or SystemClock()
+        self.random = random or Random()
+        self.registrations = all_registrations()
+        self.internal_topics = INTERNAL_TOPICS
+        self.metadata = MetadataCache()
+        self.timers = LoopTimers(asyncio.get_running_loop(), self.clock)
+        self.supervisor = Supervisor(on_fatal)
+        self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="log-reader")
+        self.fetch_bytes_max = config.integer("fetch.max.bytes")
+        slots = config.integer("max.incremental.fetch.session.cache.slots")
+        self.fetch_sessions = FetchSessions(FetchSessionCache(slots, self.random))
+        self._open_store = open_store
+        self._store: CoordinationStore | None = None
+        self._on_fatal = on_fatal
+        self._controller_epoch = NO_EPOCH
+        self._is_serving = False
+        self._storage = LogStorage(
+            config,
+            self.clock,
+            self.random,
+            files=files,
+            on_offline=self._directory_failed,
+            on_all_offline=self._all_directories_failed,
+        )
+        self.directories = self._storage.directories
+
+    # -- start
+
+    async def start(self) -> None:
+        """Come up, or raise what is in the way with nothing left behind."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self.readers, self.directories.open)
+            self._store = await self._open_store()
+            self.session = await self._store.open_session(self.config.integer("zookeeper.session.timeout.ms"))
+            identity = await find_identity(self.session, self.config, self.directories.owner)
+            assert identity.cluster_id is not None, "every cluster has an id"
+            self.broker_id, self.cluster_id = identity.broker_id, identity.cluster_id
+            self.directories.claim(identity)
+            await self._load()
+            self._compose()
+            await self._serve()
+        except BaseException:
+            await self.stop()
+            raise
+        gc.collect()
+        gc.freeze()  # what is there now stays: looking through it again and again is of no use
+        logger.info("[Kafka Server %d], started (kafka.server.KafkaServer)", self.broker_id)
+
+    async def _load(self) -> None:
+        """The configuration as it is in the store, and the logs by it."""
+        self.configs = DynamicConfigs(
+            self.session,
+            self.config,
+            self.broker_id,
+            on_broker=self._broker_configured,
+            on_topic=self._topic_configured,
+            clock=self.clock,
+            supervisor=self.supervisor,
+        )
+        await self.configs.start()
+        await self.configs.load_topics()
+        await self._storage.load(lambda topic: LogSettings.of(self.configs.topic(topic)))
+
+    def _compose(self) -> None:
+        surroundings = Surroundings(
+            is_alive=lambda broker_id: broker_id in self.metadata.brokers,
+            is_known=lambda key: self.metadata.partition(*key) is not None,
+        )
+        storage = self._storage
+        self.replicas = Replicas(self.broker_id, self.directories, self.timers, self.clock, surroundings)
+        self.state_changes = StateChanges(
+            self.replicas, storage.creation, self._settings_of, NobodyToFollow(), storage.cleaner
+        )
+        self.replica_moves = ReplicaMoves(
+            self.replicas, storage.creation, storage.moves, storage.cleaner, self.supervisor
+        )
+        self.topics = TopicAdmin(self.session, self.metadata, config=lambda: self.config, random=self.random)
+        self.auto_topics = AutoTopics(self.topics, config=lambda: self.config)
+        self.producer_ids = ProducerIds(self._allocate_producer_ids)
+        listener = inter_broker_listener(self.config).name
+        options = ClientOptions(client_id=f"broker-{self.broker_id}")
+        self.controller_link = ControllerLink(self.metadata, listener, options)
+        self._isr_updates = IsrUpdates(self.replicas, self._alter_partition, self.supervisor, lambda: self.broker_epoch)
+        self.controller = Controller(
+            self.broker_id,
+            self.session,
+            NetworkBrokerChannels(self.supervisor, options),
+            config=lambda: self.config,
+            topic_config=self.configs.load_topic,
+            supervisor=self.supervisor,
+            clock=self.clock,
+            timers=self.timers,
+        )
+
+    async def _serve(self) -> None:
+        self.server = Server(
+            net_listeners(self.config),
+            Dispatcher(self, self.registrations),
+            limits_of(self.config),
+            inter_broker_listener=inter_broker_listener(self.config).name,
+        )
+        await self.server.start()
+        self._is_serving = True
+        registration = registration_of(self.config, self.server.addresses, self.clock)
+        timeout_ms = 2 * self.config.integer("zookeeper.session.timeout.ms")
+        self.broker_epoch = await register(self.session, self.broker_id, registration, timeout_ms)
+        await self.controller.start()
+        self._storage.start(self.supervisor)
+        shrink_ms = max(self.config.integer("replica.lag.time.max.ms") // 2, 1)
+        self.supervisor.every(shrink_ms, "isr-expiration", self._isr_updates.shrink)
+        for key in self.directories.future_logs:
+            self.replica_moves.resume(key)
+
+    # -- stop
+
+    async def stop(self) -> None:
+        """Stop cleanly, as far as the start has come."""
+        if self._is_serving:
+            await self._shut_down_controlled()
+            await self.controller.stop()
+            await self.server.drain(STOP_MS_MAX)
+            self.controller_link.close()
+        await self.supervisor.stop(STOP_MS_MAX)
+        self.timers.close()
+        await self._storage.close()
+        if self._store is not None:
+            await self._store.close()
+        self.readers.shutdown(wait=False)
+        if self._is_serving:
+            logger.info("[Kafka Server %d], shut down completed (kafka.server.KafkaServer)", self.broker_id)
+
+    async def _shut_down_controlled(self) -> None:
+        """Let the controller move leadership away first, so that clients hardly notice."""
+        if not self.config.boolean("controlled.shutdown.enable"):
+            return
+        request = ControlledShutdownRequest(broker_id=self.broker_id, broker_epoch=self.broker_epoch)
+        for _ in range(self.config.integer("controlled.shutdown.max.retries")):
+            try:
+                answer = await self.controller_link.request(request, STOP_MS_MAX)
+            except MoldauError as error:
+                logger.warning("controlled shutdown failed: %s", error)
+                return
+            if not answer.error_code and not answer.remaining_partitions:
+                return
+            await asyncio.sleep(self.config.integer("controlled.shutdown.retry.backoff.ms") / 1000)
+        logger.warning("controlled shutdown did not succeed; leaving all the same")
+
+    # -- what the parts ask of each other
+
+    def check_controller(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
+        """Obey the newest controller only, and only what it says to this life of the broker."""
+        if controller_epoch < self._controller_epoch:
+            raise ApiError(
+                ErrorCode.STALE_CONTROLLER_EPOCH,
+                f"controller {controller_id} has epoch {controller_epoch}; {self._controller_epoch} is known",
+            )
+        if NO_EPOCH < broker_epoch < self.broker_epoch:
+            raise ApiError(ErrorCode.STALE_BROKER_EPOCH, f"broker epoch {broker_epoch} was before {self.broker_epoch}")
+        self._controller_epoch = controller_epoch
+
+    async def _settings_of(self, topic: str) -> PartitionSettings:
+        return self._partition_settings(await self.configs.load_topic(topic))
+
+    def _partition_settings(self, topic: TopicConfig) -> PartitionSettings:
+        lag_ms = self.config.integer("replica.lag.time.max.ms")
+        return PartitionSettings(LogSettings.of(topic), topic.integer("min.insync.replicas"), lag_ms)
+
+    async def _alter_partition(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        answer: AlterPartitionResponse = await self.controller_link.request(request, self._request_timeout_ms)
+        return answer
+
+    @property
+    def _request_timeout_ms(self) -> int:
+        return self.config.integer("request.timeout.ms")
+
+    async def _allocate_producer_ids(self) -> Block:
+        request = AllocateProducerIdsRequest(broker_id=self.broker_id, broker_epoch=self.broker_epoch)
+        answer = await self.controller_link.request(request, self._request_timeout_ms)
+        if answer.error_code:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the controller gives out no producer ids now")
+        return answer.producer_id_start, answer.producer_id_len
+
+    # -- what changes while it runs
+
+    def _broker_configured(self, config: BrokerConfig) -> None:
+        self.config = config
+        self.fetch_bytes_max = config.integer("fetch.max.bytes")
+        if self._is_serving:
+            self.server.change_limits(limits_of(config))
+            self._storage.cleaner.configure(CleanerSettings.of(config))
+            for topic in {topic for topic, _ in self.directories.logs}:
+                self._topic_configured(topic, self.configs.topic(topic))
+
+    def _topic_configured(self, topic: str, config: TopicConfig) -> None:
+        settings = self._partition_settings(config)
+        for logs in (self.directories.logs, self.directories.future_logs):
+            for key, log in logs.items():
+                if key[0] == topic:
+                    log.configure(settings.log)
+        for key, partition in self.replicas.partitions.items():
+            if key[0] == topic:
+                partition.min_insync_replicas = settings.min_insync_replicas
+                partition.replica_lag_time_max_ms = settings.replica_lag_time_max_ms
+                self.replicas.touch(key)
+
+    # -- what goes wrong
+
+    def _directory_failed(self, _path: Path, partitions: Collection[TopicPartition]) -> None:
+        if self._is_serving:
+            self.replicas.go_offline(partitions)
+            self.supervisor.start("tell of a failed directory", self._tell_of_failure, OnFailure.LOG)
+
+    async def _tell_of_failure(self) -> None:
+        """The controller finds other leaders for what was in the directory."""
+        data = encode_log_dir_event(self.broker_id)
+        await self.session.create(LOG_DIR_EVENT_PREFIX, data, CreateMode.PERSISTENT_SEQUENTIAL)
+
+    def _all_directories_failed(self) -> None:
+        self._on_fatal("log directories", OSError("all log directories have failed"))
