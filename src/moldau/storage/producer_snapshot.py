@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import Struct
 
-from crc32c import crc32c
-
 from moldau.base.errors import CorruptRecord
 from moldau.records.batch import NO_SEQUENCE
+from moldau.records.checksum import crc32c
 from moldau.storage.producer_entry import NO_OFFSET, PACKED_BATCH, ProducerEntry
 
 VERSION = 1
