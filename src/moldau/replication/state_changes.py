@@ -66,7 +66,11 @@ class Cleaner(Protocol):
 
 
 class StateChanges:
-    """`settings_of` gives what a topic's partitions obey, read anew for a topic whose log is made."""
+    """`settings_of` gives what a topic's partitions obey, read anew for a topic whose log is made.
+
+    `on_led` hears of every partition that is led from here, with the leader epoch, `on_left` of every one that is not
+    any more: coordinators come and go with them.
+    """
 
     def __init__(
         self,
@@ -81,6 +85,8 @@ class StateChanges:
         self._settings_of = settings_of
         self._fetchers = fetchers
         self._cleaner = cleaner
+        self.on_led: Callable[[TopicPartition, int], None] = lambda _key, _epoch: None
+        self.on_left: Callable[[TopicPartition], None] = lambda _key: None
         self._turn = asyncio.Lock()
         self._making = asyncio.Semaphore(CREATING_MAX)
 
@@ -135,7 +141,9 @@ class StateChanges:
             except OSError as error:
                 assert partition.log is not None
                 raise replicas.directories.failed(partition.log, error) from error
+            self.on_led(key, state.leader_epoch)
         elif partition.become_follower(state):
+            self.on_left(key)
             self._fetchers.stop([key])
             if state.leader != NO_LEADER:
                 self._fetchers.follow(key, partition)
@@ -150,6 +158,7 @@ class StateChanges:
             stopping = [key for key, error in outcomes.items() if error is ErrorCode.NONE]
             self._fetchers.stop(stopping)
             for key in stopping:
+                self.on_left(key)
                 self._replicas.remove(key)
             deleting = [key for key in stopping if stops[key].delete]
             try:

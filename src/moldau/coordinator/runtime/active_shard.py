@@ -1,0 +1,236 @@
+"""A shard at work: operations in, records into the log, answers out when the records are replicated.
+
+What the operations of one turn of the event loop yield is appended together at its end, in as few batches as their
+sizes and producers allow. Whoever's records are not written hears why, and the shard is given up: its state is ahead of
+the log, and is loaded again from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+from moldau.base.clock import Clock
+from moldau.base.error_codes import ErrorCode
+from moldau.base.errors import ApiError
+from moldau.coordinator.runtime.result import Reply, Result
+from moldau.coordinator.runtime.shard import Shard
+from moldau.records.batch import NO_PRODUCER_ID, NO_SEQUENCE, Producer
+from moldau.records.builder import build_batch
+from moldau.records.compression import CompressionType
+from moldau.replication.delayed_offsets import DelayedProduce
+from moldau.replication.replicas import ACKS_ALL, Replicas
+from moldau.storage.log_directory import TopicPartition
+from moldau.storage.producer_append import AppendOrigin
+
+logger = logging.getLogger(__name__)
+
+RECORD_OVERHEAD_BYTES = 40  # more than the lengths and deltas of a record take
+BATCH_OVERHEAD_BYTES = 61
+
+# What a client is told of an append that failed, as Kafka's coordinators say it.
+TOLD = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+Done = Callable[[Any], None]
+"""Called once with the response, or with the `ApiError` that is the answer."""
+
+
+class Written(NamedTuple):
+    """A result whose records wait to be appended or replicated, and who is told."""
+
+    result: Result[Any]
+    done: Done
+    size_bytes: int
+
+
+class ActiveShard:
+    """The shard of a partition that this broker leads, from its loading on."""
+
+    def __init__(
+        self,
+        key: TopicPartition,
+        shard: Shard,
+        replicas: Replicas,
+        clock: Clock,
+        *,
+        write_timeout_ms: int,
+        compression: CompressionType,
+        give_up: Callable[[ErrorCode], None],
+    ) -> None:
+        self.key = key
+        self.shard = shard
+        self._replicas = replicas
+        self._clock = clock
+        self._write_timeout_ms = write_timeout_ms
+        self._compression = compression
+        self._give_up = give_up
+        self._loop = asyncio.get_running_loop()
+        self._staged: list[Written] = []
+        self._end_offset = 0  # of what was appended from here
+        self._is_over = False
+
+    def run(self, operation: Callable[[Any], Result[Any]], done: Done) -> None:
+        """Carry out an operation; its refusal, or its answer when the time has come, goes to `done`."""
+        try:
+            result = operation(self.shard)
+            size_bytes = self._check(result) if result.records else 0
+        except ApiError as error:
+            done(error)
+            return
+        if result.records:
+            if result.is_replayed:
+                for key, value in result.records:
+                    self.shard.replay(key, value, result.producer.producer_id)
+            self._stage(Written(result, done, size_bytes))
+        elif self._staged:
+            self._stage(Written(result, done, 0))
+        else:
+            self._when_replicated([Written(result, done, 0)])
+
+    def end_transaction(self, marker: bytes, producer_id: int, committed: bool, done: Done) -> None:
+        """Write the marker that ends a producer's transaction in this partition, and obey it."""
+        self._flush()
+        if self._is_over:
+            done(ApiError(ErrorCode.NOT_COORDINATOR))
+            return
+        try:
+            self._append(marker)
+        except ApiError as error:
+            done(error)
+            return
+        self.shard.end_transaction(producer_id, committed)
+        self._when_replicated([Written(Result(response=ErrorCode.NONE), done, 0)])
+
+    def close(self, error: ErrorCode) -> None:
+        """No more of it: what is not in the log never will be."""
+        self._is_over = True
+        staged, self._staged = self._staged, []
+        self._fail(staged, error)
+
+    # -- writing
+
+    def _check(self, result: Result[Any]) -> int:
+        """Before anything changes: whether the records could be appended; how large they are."""
+        partition = self._replicas.partition(self.key)
+        log = partition.require_log()
+        partition.require_min_isr()
+        size_bytes = BATCH_OVERHEAD_BYTES
+        for key, value in result.records:
+            size_bytes += RECORD_OVERHEAD_BYTES + len(key) + (len(value) if value is not None else 0)
+        if size_bytes > log.settings.max_message_bytes:
+            message = f"records of {size_bytes} bytes are more than the internal topic takes"
+            raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, message)
+        return size_bytes
+
+    def _stage(self, written: Written) -> None:
+        if not self._staged:
+            self._loop.call_soon(self._flush)
+        self._staged.append(written)
+
+    def _flush(self) -> None:
+        staged, self._staged = self._staged, []
+        if not staged or self._is_over:
+            return
+        limit_bytes = self._replicas.log(self.key).settings.max_message_bytes if self._is_led() else 0
+        while staged:
+            together = self._first_of(staged, limit_bytes)
+            try:
+                self._append_together(staged[:together])
+            except ApiError as error:
+                logger.warning("%s-%d: records could not be written: %s", *self.key, error)
+                self._fail(staged, error.code)
+                self._give_up(error.code)
+                return
+            done, staged = staged[:together], staged[together:]
+            self._when_replicated(done)
+
+    def _is_led(self) -> bool:
+        partition = self._replicas.partitions.get(self.key)
+        return partition is not None and partition.is_leader and partition.log is not None
+
+    @staticmethod
+    def _first_of(staged: list[Written], limit_bytes: int) -> int:
+        """How many of them go into one batch: those of the same producer, as long as they fit."""
+        producer, size_bytes = None, 0
+        for index, written in enumerate(staged):
+            if not written.result.records:
+                continue
+            size_bytes += written.size_bytes
+            if producer is not None and (written.result.producer != producer or size_bytes > limit_bytes):
+                return index
+            producer = written.result.producer
+        return len(staged)
+
+    def _append_together(self, together: list[Written]) -> None:
+        records = [record for written in together for record in written.result.records]
+        if not records:
+            return
+        producer = next(written.result.producer for written in together if written.result.records)
+        now_ms = self._clock.now_ms()
+        transactional = producer.producer_id != NO_PRODUCER_ID
+        batch = build_batch(
+            [(offset, now_ms, key, value, ()) for offset, (key, value) in enumerate(records)],
+            self._compression,
+            producer=Producer(producer.producer_id, producer.producer_epoch, NO_SEQUENCE),
+            transactional=transactional,
+        )
+        self._append(batch)
+
+    def _append(self, batch: bytes) -> None:
+        appended = self._replicas.append(self.key, bytearray(batch), ACKS_ALL, AppendOrigin.COORDINATOR)
+        self._end_offset = appended.last_offset + 1
+
+    # -- answering
+
+    def _when_replicated(self, written: list[Written]) -> None:
+        """Answer now, or when everything that was written from here is replicated."""
+        outcome = self._replicas.replicated_to(self.key, self._end_offset)
+        if outcome is ErrorCode.NONE:
+            self._succeed(written)
+        elif outcome is not None:
+            self._fail(written, outcome)
+        else:
+
+            def send(outcomes: dict[Hashable, ErrorCode]) -> None:
+                if outcomes[self.key]:
+                    self._fail(written, outcomes[self.key])
+                else:
+                    self._succeed(written)
+
+            delayed = DelayedProduce(
+                self._write_timeout_ms,
+                {self.key: self._end_offset},
+                self._replicas.replicated_to,  # type: ignore[arg-type]  # its keys are ours
+                send,
+            )
+            self._replicas.produces.try_complete_else_watch(delayed, [self.key])
+
+    @staticmethod
+    def _succeed(written: list[Written]) -> None:
+        for result, done, _ in written:
+            if result.on_append is not None:
+                result.on_append(ErrorCode.NONE)
+            if isinstance(result.response, Reply):
+                result.response.then(done)
+            else:
+                done(result.response)
+
+    @staticmethod
+    def _fail(written: list[Written], error: ErrorCode) -> None:
+        told = TOLD.get(error, error)
+        for result, done, _ in written:
+            if result.on_append is not None:
+                result.on_append(told)
+            if not (isinstance(result.response, Reply) and result.response.is_given):
+                done(ApiError(told, "the coordinator could not write what it decided"))
