@@ -24,9 +24,14 @@ logger = logging.getLogger(__name__)
 
 
 class AutoTopics:
-    def __init__(self, topics: TopicAdmin, *, config: Callable[[], BrokerConfig]) -> None:
+    """`live_brokers` counts the brokers that replicas can be placed on."""
+
+    def __init__(
+        self, topics: TopicAdmin, *, config: Callable[[], BrokerConfig], live_brokers: Callable[[], int]
+    ) -> None:
         self._topics = topics
         self._config = config
+        self._live_brokers = live_brokers
         self._in_flight: set[str] = set()
 
     async def create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
@@ -63,7 +68,7 @@ class AutoTopics:
             return CreatableTopic(
                 name=name,
                 num_partitions=config.integer("offsets.topic.num.partitions"),
-                replication_factor=config.integer("offsets.topic.replication.factor"),
+                replication_factor=self._replication_factor("offsets.topic.replication.factor"),
                 configs=_entries(
                     {
                         "cleanup.policy": "compact",
@@ -76,7 +81,7 @@ class AutoTopics:
             return CreatableTopic(
                 name=name,
                 num_partitions=config.integer("transaction.state.log.num.partitions"),
-                replication_factor=config.integer("transaction.state.log.replication.factor"),
+                replication_factor=self._replication_factor("transaction.state.log.replication.factor"),
                 configs=_entries(
                     {
                         "unclean.leader.election.enable": "false",
@@ -88,6 +93,12 @@ class AutoTopics:
                 ),
             )
         return CreatableTopic(name=name, num_partitions=BROKERS_DEFAULT, replication_factor=BROKERS_DEFAULT)
+
+    def _replication_factor(self, setting: str) -> int:
+        """What was set holds, and fails where there are too few brokers; the default of 3 is for three and more."""
+        config = self._config()
+        wanted = config.integer(setting)
+        return wanted if setting in config.explicit else min(wanted, max(self._live_brokers(), 1))
 
 
 def _entries(configs: dict[str, str]) -> list[CreatableTopicConfig]:

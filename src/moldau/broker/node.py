@@ -34,14 +34,17 @@ from moldau.broker.log_storage import LogStorage
 from moldau.broker.network import limits_of, net_listeners
 from moldau.broker.producer_ids import Block, ProducerIds
 from moldau.broker.registration import register
-from moldau.cluster.internal_topics import INTERNAL_TOPICS
+from moldau.cluster.internal_topics import INTERNAL_TOPICS, TRANSACTION_STATE
 from moldau.cluster.metadata_cache import MetadataCache
 from moldau.cluster.store import CoordinationSession, CoordinationStore, CreateMode
-from moldau.cluster.znodes.layout import LOG_DIR_EVENT_PREFIX
+from moldau.cluster.znodes.brokers import BrokerRegistration
+from moldau.cluster.znodes.layout import LOG_DIR_EVENT_PREFIX, broker_path
 from moldau.cluster.znodes.log_dir_events import encode_log_dir_event
 from moldau.controller.broker_channels import NetworkBrokerChannels
 from moldau.controller.controller import Controller
 from moldau.controller.topic_admin import TopicAdmin
+from moldau.coordinator.transaction.broker_links import BrokerLinks
+from moldau.coordinator.transaction.coordinator import TransactionCoordinator
 from moldau.net.client_options import ClientOptions
 from moldau.net.server import Server
 from moldau.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -92,7 +95,10 @@ class Node:
     replica_moves: ReplicaMoves
     producer_ids: ProducerIds
     controller_link: ControllerLink
+    broker_links: BrokerLinks
+    transactions: TransactionCoordinator
     server: Server
+    _registered: BrokerRegistration
 
     def __init__(
         self,
@@ -182,7 +188,9 @@ class Node:
             self.replicas, storage.creation, storage.moves, storage.cleaner, self.supervisor
         )
         self.topics = TopicAdmin(self.session, self.metadata, config=lambda: self.config, random=self.random)
-        self.auto_topics = AutoTopics(self.topics, config=lambda: self.config)
+        self.auto_topics = AutoTopics(
+            self.topics, config=lambda: self.config, live_brokers=lambda: len(self.metadata.brokers)
+        )
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         listener = inter_broker_listener(self.config).name
         options = ClientOptions(client_id=f"broker-{self.broker_id}")
@@ -198,6 +206,19 @@ class Node:
             clock=self.clock,
             timers=self.timers,
         )
+        self.broker_links = BrokerLinks(self.metadata, listener, options, self.supervisor)
+        self.transactions = TransactionCoordinator(
+            self.replicas,
+            self.metadata,
+            self.broker_links,
+            producer_id=self.producer_ids.take,
+            config=lambda: self.config,
+            timers=self.timers,
+            clock=self.clock,
+            supervisor=self.supervisor,
+            readers=self.readers,
+        )
+        self.state_changes.on_led, self.state_changes.on_left = self._led, self._left
 
     async def _serve(self) -> None:
         self.server = Server(
@@ -208,10 +229,12 @@ class Node:
         )
         await self.server.start()
         self._is_serving = True
-        registration = registration_of(self.config, self.server.addresses, self.clock)
+        self._registered = registration_of(self.config, self.server.addresses, self.clock)
         timeout_ms = 2 * self.config.integer("zookeeper.session.timeout.ms")
-        self.broker_epoch = await register(self.session, self.broker_id, registration, timeout_ms)
+        self.broker_epoch = await register(self.session, self.broker_id, self._registered, timeout_ms)
+        self.metadata.add_listener(self._topics_changed)
         await self.controller.start()
+        await self.topics.waits.until_known()
         self._storage.start(self.supervisor)
         shrink_ms = max(self.config.integer("replica.lag.time.max.ms") // 2, 1)
         self.supervisor.every(shrink_ms, "isr-expiration", self._isr_updates.shrink)
@@ -225,7 +248,9 @@ class Node:
         if self._is_serving:
             await self._shut_down_controlled()
             await self.controller.stop()
+            self.transactions.close()
             await self.server.drain(STOP_MS_MAX)
+            self.broker_links.close()
             self.controller_link.close()
         await self.supervisor.stop(STOP_MS_MAX)
         self.timers.close()
@@ -265,6 +290,17 @@ class Node:
             raise ApiError(ErrorCode.STALE_BROKER_EPOCH, f"broker epoch {broker_epoch} was before {self.broker_epoch}")
         self._controller_epoch = controller_epoch
 
+    def _led(self, key: TopicPartition, leader_epoch: int) -> None:
+        """Who leads a partition of an internal topic is the coordinator of what is in it."""
+        topic, partition = key
+        if topic == TRANSACTION_STATE:
+            self.transactions.elected(partition, leader_epoch)
+
+    def _left(self, key: TopicPartition) -> None:
+        topic, partition = key
+        if topic == TRANSACTION_STATE:
+            self.transactions.resigned(partition)
+
     async def _settings_of(self, topic: str) -> PartitionSettings:
         return self._partition_settings(await self.configs.load_topic(topic))
 
@@ -295,8 +331,9 @@ class Node:
         if self._is_serving:
             self.server.change_limits(limits_of(config))
             self._storage.cleaner.configure(CleanerSettings.of(config))
-            for topic in {topic for topic, _ in self.directories.logs}:
-                self._topic_configured(topic, self.configs.topic(topic))
+            for partition in self.replicas.partitions.values():
+                partition.replica_lag_time_max_ms = config.integer("replica.lag.time.max.ms")
+            self.supervisor.start("register changed addresses", self._register_anew, OnFailure.LOG)
 
     def _topic_configured(self, topic: str, config: TopicConfig) -> None:
         settings = self._partition_settings(config)
@@ -307,8 +344,19 @@ class Node:
         for key, partition in self.replicas.partitions.items():
             if key[0] == topic:
                 partition.min_insync_replicas = settings.min_insync_replicas
-                partition.replica_lag_time_max_ms = settings.replica_lag_time_max_ms
                 self.replicas.touch(key)
+
+    async def _register_anew(self) -> None:
+        """Addresses may have changed (`advertised.listeners`): the others learn them from the registration."""
+        registration = registration_of(self.config, self.server.addresses, self.clock)
+        if registration.endpoints != self._registered.endpoints:
+            self._registered = registration
+            await self.session.set(broker_path(self.broker_id), registration.encode())
+
+    def _topics_changed(self, topics: Collection[str]) -> None:
+        for topic in topics:
+            if topic not in self.metadata.topics:
+                self.configs.forget_topic(topic)
 
     # -- what goes wrong
 

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from moldau.cluster.metadata_cache import NO_LEADER, MetadataCache
+
+KNOWN_WITHIN_MS: Final = 5_000
 
 Condition = Callable[[str], bool]
 
@@ -29,7 +33,15 @@ class MetadataWaits:
     def __init__(self, metadata: MetadataCache) -> None:
         self._metadata = metadata
         self._waits: dict[str, list[_Wait]] = {}  # by topic; bounded by the requests that are open
+        self._known = asyncio.Event()
         metadata.add_listener(self._on_change)
+
+    async def until_known(self, timeout_ms: int = KNOWN_WITHIN_MS) -> None:
+        """Wait until the controller has told anything at all: a node that starts knows not even itself."""
+        if not self._metadata.brokers:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_ms / 1000):
+                    await self._known.wait()
 
     async def until_led(self, partitions: Mapping[str, Collection[int]], timeout_ms: int) -> set[str]:
         """Wait until all these partitions have leaders; the topics in which one had none in time."""
@@ -44,9 +56,11 @@ class MetadataWaits:
         return all(partition in known and known[partition].leader != NO_LEADER for partition in partitions)
 
     async def _until(self, topics: Collection[str], is_met: Condition, timeout_ms: int) -> set[str]:
+        if timeout_ms <= 0:
+            return set(topics)  # as Kafka: who does not wait is told so, however fast the controller was
         wait = _Wait({topic for topic in topics if not is_met(topic)}, is_met, asyncio.Future())
-        if not wait.pending or timeout_ms <= 0:
-            return wait.pending
+        if not wait.pending:
+            return set()
         watched = list(wait.pending)
         for topic in watched:
             self._waits.setdefault(topic, []).append(wait)
@@ -61,6 +75,7 @@ class MetadataWaits:
         return set()
 
     def _on_change(self, topics: Collection[str]) -> None:
+        self._known.set()
         for topic in topics if self._waits else ():
             for wait in self._waits.get(topic, ()):
                 if topic in wait.pending and wait.is_met(topic):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from moldau.base.error_codes import ErrorCode
 from moldau.controller.broker_changes import replicas_went_offline
 from moldau.controller.context import Partition
+from moldau.controller.replica_states import ReplicaState
 from moldau.controller.topic_deletion import complete_replica_deletion, fail_replica_deletion
 from moldau.protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from moldau.protocol.messages.stop_replica import StopReplicaResponse
@@ -64,8 +65,12 @@ def stop_replica_answered(
 
 
 async def _note_deletions(term: Term, broker_id: int, errors: dict[Partition, int]) -> None:
+    # Replicas that a reassignment removed are deleted as well, and nobody waits for them.
     concerned = {
-        partition: code for partition, code in sorted(errors.items()) if term.context.is_to_be_deleted(partition[0])
+        partition: code
+        for partition, code in sorted(errors.items())
+        if term.context.is_to_be_deleted(partition[0])
+        and term.context.replica_state(partition, broker_id) is ReplicaState.DELETION_STARTED
     }
     failed = [partition for partition, code in concerned.items() if code]
     done = [partition for partition, code in concerned.items() if not code]

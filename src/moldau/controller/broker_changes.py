@@ -75,13 +75,18 @@ async def brokers_changed(term: Term) -> None:
 
 async def tell_everything_anew(term: Term, broker_id: int) -> None:
     """A broker did not take its requests for so long that they were dropped."""
-    broker = term.context.brokers.get(broker_id)
-    if broker is not None:
-        logger.error("broker %d does not obey; it is told everything anew", broker_id)
-        _close(term, [broker_id])
-        await _fail(term, [broker_id])
-        _open(term, {broker_id: broker})
-        await _start(term, [broker_id])
+    context = term.context
+    if broker_id not in context.brokers:
+        return
+    logger.error("broker %d does not obey; it is told everything anew", broker_id)
+    deleting = [
+        partition
+        for partition in context.replicas_on([broker_id]).get(broker_id, [])
+        if context.replica_state(partition, broker_id) is ReplicaState.DELETION_STARTED
+    ]
+    if deleting:
+        await fail_replica_deletion(term, {broker_id: deleting})
+    await _tell_everything(term, [broker_id])
 
 
 def _open(term: Term, brokers: dict[int, LiveBroker]) -> None:
@@ -97,9 +102,13 @@ def _close(term: Term, broker_ids: list[int]) -> None:
 
 
 async def _start(term: Term, broker_ids: list[int]) -> None:
-    context, requests = term.context, term.requests
     for broker_id in broker_ids:
-        context.offline_replicas.pop(broker_id, None)
+        term.context.offline_replicas.pop(broker_id, None)
+    await _tell_everything(term, broker_ids)
+
+
+async def _tell_everything(term: Term, broker_ids: list[int]) -> None:
+    context, requests = term.context, term.requests
     # Who was there hears of the new ones; these hear of everything, before they are told what to lead.
     requests.update_metadata((), context.brokers.keys() - set(broker_ids))
     requests.send()

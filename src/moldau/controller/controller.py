@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_REBALANCE_MS = 5_000
 ELECTION_RETRY_MS = 1_000
-"""After a takeover that failed: not at once, since whatever it was may take its time."""
+"""After a takeover that failed or a lost connection: not at once, since whatever it was may take its time."""
 
 Result = TypeVar("Result")
 
@@ -75,7 +75,9 @@ class Controller:
         self._timers = timers
         self._events = EventQueue(supervisor, self._event_failed)
         self._term: Term | None = None
-        self._timer: Timer | None = None
+        self._rebalance_timer: Timer | None = None
+        self._retry_timer: Timer | None = None
+        """While it runs this broker does not try to be elected."""
         self.controller_id = NO_CONTROLLER
         """Who is the controller, as far as this broker knows."""
 
@@ -101,6 +103,7 @@ class Controller:
         await self._events.stop()
         term = self._term
         self._resign()
+        self._stop_waiting()
         if term is not None and not self._session.state.is_over:
             try:
                 await give_up(self._session, term.claim.epoch_version)
@@ -113,7 +116,7 @@ class Controller:
         if self.controller_id == self._broker_id and is_ours and self._term is not None:
             return
         self._resign()
-        if self.controller_id != NO_CONTROLLER and not is_ours:
+        if (self.controller_id != NO_CONTROLLER and not is_ours) or self._retry_timer is not None:
             return
         claimed = await claim(self._session, self._broker_id, self._clock.now_ms(), again=is_ours)
         if claimed is None:
@@ -138,15 +141,15 @@ class Controller:
         except Exception:
             logger.exception("broker %d cannot take over as controller, and resigns", self._broker_id)
             self._resign()
-            self._timer = self._timers.add(ELECTION_RETRY_MS, self._elect_soon)
+            self._retry_later()
             await give_up(self._session, claimed.epoch_version)
             return
         self._rebalance_in(FIRST_REBALANCE_MS)
 
     def _resign(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._rebalance_timer is not None:
+            self._rebalance_timer.cancel()
+            self._rebalance_timer = None
         if self._term is not None:
             logger.info("broker %d is not the controller any more", self._broker_id)
             self._term.end()
@@ -161,6 +164,8 @@ class Controller:
             self._resign()
             if isinstance(error, ControllerMoved):
                 self._elect_soon()
+            else:
+                self._retry_later()
             return
         logger.error("event '%s' failed", name, exc_info=error)
         if self._term is not None:
@@ -171,13 +176,26 @@ class Controller:
     def _elect_soon(self) -> None:
         self._events.put_once("elect", self._elect)
 
+    def _retry_later(self) -> None:
+        self._stop_waiting()
+        self._retry_timer = self._timers.add(ELECTION_RETRY_MS, self._retry)
+
+    def _retry(self) -> None:
+        self._stop_waiting()
+        self._elect_soon()
+
+    def _stop_waiting(self) -> None:
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+            self._retry_timer = None
+
     def _session_changed(self, state: SessionState) -> None:
         if state is SessionState.CONNECTED:
-            self._elect_soon()
+            self._retry()
         elif state.is_over:
-            self._events.put_once("expire", self._expire)
+            self._events.put_once("session is over", self._end_with_session)
 
-    async def _expire(self) -> None:
+    async def _end_with_session(self) -> None:
         self._resign()
 
     def _watched(self, event: WatchEvent) -> None:
@@ -206,7 +224,7 @@ class Controller:
         self._events.put(name, in_the_same_term)
 
     def _rebalance_in(self, delay_ms: int) -> None:
-        self._timer = self._timers.add(delay_ms, lambda: self._put_once("rebalance leaders", self._rebalance))
+        self._rebalance_timer = self._timers.add(delay_ms, lambda: self._put_once("rebalance leaders", self._rebalance))
 
     async def _rebalance(self, term: Term) -> None:
         config = self._config()
@@ -224,7 +242,10 @@ class Controller:
 
         if not self.is_active:
             raise not_controller()
-        return await self._events.call(name, as_controller)
+        try:
+            return await self._events.call(name, as_controller)
+        except (ControllerMoved, ConnectionLoss, SessionExpired) as error:
+            raise not_controller() from error
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> set[Partition]:
         """The replicated partitions that the broker still leads."""

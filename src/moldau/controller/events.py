@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from moldau.base.error_codes import ErrorCode
-from moldau.base.errors import ApiError, MoldauError
+from moldau.base.errors import ApiError
 from moldau.base.supervision import OnFailure, Supervisor
 
 logger = logging.getLogger(__name__)
@@ -61,16 +61,18 @@ class EventQueue:
 
     def put_once(self, name: str, work: Work) -> None:
         """Queue an event, unless one of this name waits already."""
-        if name not in self._waiting:
+        if name not in self._waiting and self._worker is not None:
             self._waiting.add(name)
             self.put(name, work)
 
     def put(self, name: str, work: Work) -> None:
-        self._events.append(_Event(name, work))
-        self._filled.set()
+        """Queue an event; before the start and after the stop there is nobody to carry it out."""
+        if self._worker is not None:
+            self._events.append(_Event(name, work))
+            self._filled.set()
 
     async def call(self, name: str, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Queue an event and wait for what comes of it."""
+        """Queue an event and wait for what comes of it; what it raises, other than ApiError, is reported as well."""
         if self._worker is None:
             raise not_controller()
         if self._calls >= CALLS_MAX:
@@ -86,7 +88,7 @@ class EventQueue:
             except ApiError as error:
                 _fail(answer, error)
             except Exception as error:
-                _fail(answer, not_controller() if isinstance(error, MoldauError) else error)
+                _fail(answer, error)
                 raise
             else:
                 if not answer.done():

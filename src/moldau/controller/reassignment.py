@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
-from moldau.cluster.errors import MalformedZnode, MultiFailed, NoNode
-from moldau.cluster.store import Delete, SetData
-from moldau.cluster.znodes.layout import REASSIGN_PARTITIONS, topic_path
-from moldau.cluster.znodes.partition_lists import decode_reassignment, encode_reassignment
+from moldau.cluster.errors import MultiFailed
+from moldau.cluster.store import SetData
+from moldau.cluster.znodes.layout import topic_path
 from moldau.cluster.znodes.topics import TopicAssignment
 from moldau.controller.assignment import ReplicaAssignment
 from moldau.controller.context import Partition
 from moldau.controller.leader_selection import Reason
 from moldau.controller.partition_writes import read_states, update_states
+from moldau.controller.reassignment_znode import forget_requested, read_requested
 from moldau.controller.replica_states import ReplicaState
 from moldau.controller.topic_deletion import resume_deletion_of
 
@@ -52,9 +52,25 @@ async def alter_reassignments(term: Term, targets: Targets, *, allow_replication
             accepted[partition] = _plan(term, partition, target, allow_replication_factor_change)
         except ApiError as error:
             outcomes[partition] = error
-    await _forget_in_znode(term, lambda partition, _replicas: partition in accepted)
+    await forget_requested(term, lambda partition, _replicas: partition in accepted)
     outcomes.update(await _begin_all(term, accepted))
     return outcomes
+
+
+async def reassignment_znode_changed(term: Term) -> None:
+    """A tool of old asks for reassignments; hears of the next one."""
+    asked = await read_requested(term, watch=True)
+    if not asked:
+        return
+    context = term.context
+    plans = {partition: context.assignment(partition).reassign_to(target) for partition, target in asked.items()}
+    # The controller's own changes of the znode are heard of as well: what is under way is left alone.
+    under_way = {each for each in context.being_reassigned if plans.get(each) == context.assignment(each)}
+    outcomes = await _begin_all(term, {each: plan for each, plan in plans.items() if each not in under_way})
+    failed = {partition: str(error) for partition, error in outcomes.items() if error is not None}
+    if failed:
+        logger.warning("not reassigned as a znode asks: %s", failed)
+        await forget_requested(term, lambda partition, _replicas: partition in failed)
 
 
 def _plan(
@@ -97,6 +113,9 @@ async def _begin_all(term: Term, assignments: Mapping[Partition, ReplicaAssignme
             outcomes[partition] = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic is being deleted.")
         elif not term.context.knows(partition):
             outcomes[partition] = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+        elif _would_lose_records(term, partition, assignment):
+            text = "No replica that is in sync would be left: let the reassignment finish, or add such a replica."
+            outcomes[partition] = ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
         else:
             try:
                 await reassign(term, partition, assignment)
@@ -106,6 +125,17 @@ async def _begin_all(term: Term, assignments: Mapping[Partition, ReplicaAssignme
             else:
                 outcomes[partition] = None
     return outcomes
+
+
+def _would_lose_records(term: Term, partition: Partition, assignment: ReplicaAssignment) -> bool:
+    """Whether replicas that an earlier reassignment added are all that is in sync, and would be deleted."""
+    leadership = term.context.leadership.get(partition)
+    if leadership is None:
+        return False
+    staying = [replica for replica in leadership.isr if replica in assignment.replicas]
+    if term.context.is_online(partition, leadership.leader):
+        staying = [replica for replica in staying if term.context.is_online(partition, replica)]
+    return not staying
 
 
 async def list_reassignments(term: Term, partitions: Iterable[Partition] | None) -> dict[Partition, ReplicaAssignment]:
@@ -156,8 +186,12 @@ async def _change_assignment(term: Term, partition: Partition, assignment: Repli
         return
     await _write_assignment(term, partition, assignment)
     term.context.assign(partition, assignment)
-    # Replicas that an earlier reassignment added, and this one does not want.
-    await _delete_replicas(term, partition, set(current.replicas) - set(assignment.replicas))
+    # Replicas that an earlier reassignment added, and this one does not want; one of them may lead by now.
+    unneeded = set(current.replicas) - set(assignment.replicas)
+    leadership = term.context.leadership.get(partition)
+    if leadership is not None and leadership.leader in unneeded:
+        await term.partitions.become_online([partition], Reason.OFFLINE)
+    await _delete_replicas(term, partition, unneeded)
 
 
 def _is_complete(term: Term, partition: Partition) -> bool:
@@ -181,7 +215,7 @@ async def _complete(term: Term, partition: Partition, assignment: ReplicaAssignm
     await _delete_replicas(term, partition, assignment.removing)
     await _write_assignment(term, partition, target)
     context.being_reassigned.pop(partition, None)
-    await _forget_in_znode(term, lambda each, replicas: each == partition and replicas == target.replicas)
+    await forget_requested(term, lambda each, replicas: each == partition and replicas == target.replicas)
     term.requests.update_metadata([partition])
     term.requests.send()
     logger.info("%s-%d is on %s now", *partition, list(target.replicas))
@@ -242,48 +276,3 @@ async def _write_assignment(term: Term, partition: Partition, assignment: Replic
         removing_replicas={index: each.removing for index, each in assignments.items() if each.removing},
     )
     await term.store.write([SetData(topic_path(topic), znode.encode())])
-
-
-# -- /admin/reassign_partitions
-
-
-async def reassignment_znode_changed(term: Term) -> None:
-    """A tool of old asks for reassignments; hears of the next one."""
-    asked = await _read_znode(term, watch=True)
-    if not asked:
-        return
-    context = term.context
-    plans = {partition: context.assignment(partition).reassign_to(target) for partition, target in asked.items()}
-    # The controller's own changes of the znode are heard of as well: what is under way is left alone.
-    under_way = {each for each in context.being_reassigned if plans.get(each) == context.assignment(each)}
-    outcomes = await _begin_all(term, {each: plan for each, plan in plans.items() if each not in under_way})
-    failed = {partition for partition, error in outcomes.items() if error is not None}
-    if failed:
-        logger.warning("not reassigned as %s asks: %s", REASSIGN_PARTITIONS, sorted(failed))
-        await _forget_in_znode(term, lambda partition, _replicas: partition in failed)
-
-
-async def _forget_in_znode(term: Term, is_done: Callable[[Partition, tuple[int, ...]], bool]) -> None:
-    asked = await _read_znode(term)
-    remaining = {partition: target for partition, target in asked.items() if not is_done(partition, target)}
-    if len(remaining) == len(asked):
-        return
-    if remaining:
-        await term.store.write_each([[SetData(REASSIGN_PARTITIONS, encode_reassignment(remaining))]])
-    else:
-        await term.store.write_each([[Delete(REASSIGN_PARTITIONS)]])
-        await term.store.session.exists(REASSIGN_PARTITIONS, term.watcher)
-
-
-async def _read_znode(term: Term, *, watch: bool = False) -> dict[Partition, tuple[int, ...]]:
-    session = term.store.session
-    if await session.exists(REASSIGN_PARTITIONS, term.watcher if watch else None) is None:
-        return {}
-    try:
-        return decode_reassignment((await session.get(REASSIGN_PARTITIONS)).data)
-    except NoNode:
-        return {}
-    except MalformedZnode as error:
-        logger.warning("%s; it is deleted", error)
-        await term.store.delete([REASSIGN_PARTITIONS])
-        return {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from moldau.cluster.znodes.brokers import Endpoint
@@ -112,22 +111,13 @@ class ControlRequests:
             leader_recovery_state=int(leadership.is_recovering),
         )
         for broker in brokers:
-            states = self._leaders.setdefault(broker, {})
-            before = states.get(partition)
-            if before is not None and before.is_new and not is_new:
-                states[partition] = replace(state, is_new=True)
-            else:
-                states[partition] = state
+            self._leaders.setdefault(broker, {})[partition] = state
         self.update_metadata((partition,))
 
     def stop_replica(self, broker: int, partition: Partition, *, delete: bool) -> None:
-        """A deletion that was asked for is not taken back by a mere stop."""
-        states = self._stops.setdefault(broker, {})
-        before = states.get(partition)
-        states[partition] = StopReplicaPartitionState(
-            partition_index=partition[1],
-            leader_epoch=self._stop_epoch(partition),
-            delete_partition=delete or (before is not None and before.delete_partition),
+        """Tell a broker to neither lead nor follow a partition any more, and perhaps to delete it."""
+        self._stops.setdefault(broker, {})[partition] = StopReplicaPartitionState(
+            partition_index=partition[1], leader_epoch=self._stop_epoch(partition), delete_partition=delete
         )
 
     def _stop_epoch(self, partition: Partition) -> int:

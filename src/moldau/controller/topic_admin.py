@@ -76,6 +76,7 @@ class TopicAdmin:
 
     async def create(self, topics: Iterable[CreatableTopic], *, validate_only: bool = False) -> Created:
         """Create topics of different names; what came of each."""
+        await self.waits.until_known()
         existing = await self._session.children(TOPICS)
         marked = frozenset(await self._session.children(DELETE_TOPICS))
         collisions = NameCollisions(existing)
@@ -175,6 +176,7 @@ class TopicAdmin:
 
     async def expand(self, topics: Iterable[CreatePartitionsTopic], *, validate_only: bool = False) -> Expanded:
         """Add partitions to topics; the new partitions of each."""
+        await self.waits.until_known()
         marked = frozenset(await self._session.children(DELETE_TOPICS))
         outcomes: Expanded = {}
         for topic in topics:

@@ -79,7 +79,11 @@ async def _create_partitions(term: Term, partitions: list[Partition]) -> None:
     term.partitions.become(partitions, PartitionState.NEW)
     await term.replicas.become(replicas, ReplicaState.NEW)
     await term.partitions.become_online(partitions, Reason.OFFLINE)
-    await term.replicas.become(replicas, ReplicaState.ONLINE)
+    live = term.context.brokers
+    online = {broker: hosted for broker, hosted in replicas.items() if broker in live}
+    offline = {broker: hosted for broker, hosted in replicas.items() if broker not in live}
+    await term.replicas.become(online, ReplicaState.ONLINE)
+    await term.replicas.become(offline, ReplicaState.OFFLINE)
 
 
 async def _read_topics(term: Term, topics: Iterable[str]) -> dict[str, TopicAssignment]:

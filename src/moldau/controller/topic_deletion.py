@@ -47,7 +47,7 @@ async def deletions_changed(term: Term) -> None:
         logger.warning("topics %s are not deleted, since delete.topic.enable is false", topics)
         await term.store.delete(map(delete_topic_path, topics))
         return
-    logger.info("topics to be deleted: %s", topics)
+    logger.info("%d topics are to be deleted, first %s", len(topics), topics[0])
     context.deletion_ineligible.update({topic for topic, _index in context.being_reassigned} & set(topics))
     context.topics_to_delete.update(dict.fromkeys(topics))
     await resume_deletions(term)
@@ -80,13 +80,18 @@ async def resume_deletion_of(term: Term, topics: Collection[str]) -> None:
 async def fail_replica_deletion(term: Term, replicas: ReplicasByBroker) -> None:
     """Replicas of topics to be deleted are out of reach, or their brokers could not delete them."""
     context = term.context
-    begun = (ReplicaState.OFFLINE, ReplicaState.DELETION_STARTED)
-    not_begun = (ReplicaState.NEW, ReplicaState.ONLINE)
-    await term.replicas.become(_in_states(term, replicas, not_begun), ReplicaState.OFFLINE)
-    await term.replicas.become(_in_states(term, replicas, begun), ReplicaState.DELETION_INELIGIBLE)
+    await _become_ineligible(term, replicas)
     topics = {topic for partitions in replicas.values() for topic, _index in partitions}
     context.deletion_ineligible |= context.topics_to_delete.keys() & topics
     await resume_deletions(term)
+
+
+async def _become_ineligible(term: Term, replicas: ReplicasByBroker) -> None:
+    """Whatever they are, unless they are deleted already."""
+    not_begun = (ReplicaState.NEW, ReplicaState.ONLINE)
+    begun = (ReplicaState.OFFLINE, ReplicaState.DELETION_STARTED)
+    await term.replicas.become(_in_states(term, replicas, not_begun), ReplicaState.OFFLINE)
+    await term.replicas.become(_in_states(term, replicas, begun), ReplicaState.DELETION_INELIGIBLE)
 
 
 async def complete_replica_deletion(term: Term, replicas: ReplicasByBroker) -> None:
@@ -138,13 +143,15 @@ async def _begin(term: Term, topics: list[str]) -> None:
     dead: ReplicasByBroker = {}
     for topic in topics:
         for partition, replica, state in context.states_of_topic(topic):
-            if not context.is_online(partition, replica):
+            if state is ReplicaState.DELETION_SUCCESSFUL:
+                continue
+            if context.is_online(partition, replica, or_shutting_down=True):
+                reachable.setdefault(replica, []).append(partition)
+            else:
                 dead.setdefault(replica, []).append(partition)
                 context.deletion_ineligible.add(topic)
-            elif state is not ReplicaState.DELETION_SUCCESSFUL:
-                reachable.setdefault(replica, []).append(partition)
     # Those out of reach first; then all followers stop fetching before any replica is deleted.
-    await term.replicas.become(dead, ReplicaState.DELETION_INELIGIBLE)
+    await _become_ineligible(term, dead)
     await term.replicas.become(reachable, ReplicaState.OFFLINE)
     await term.replicas.become(reachable, ReplicaState.DELETION_STARTED)
 

@@ -147,9 +147,10 @@ def make_log(
     """Make an empty log with its directory, and wait until a crash cannot take them away."""
     place, files = directory.place(*key, name), directory.files
     files.make_directory(place.directory)
-    if topic_id is not None:
-        write_topic_id(files, place.directory, topic_id)
     log = load_log(place, settings)
-    files.sync_directory(place.directory)
+    if topic_id is not None:
+        write_topic_id(files, place.directory, topic_id)  # which syncs the names of all files there
+    else:
+        files.sync_directory(place.directory)
     files.sync_directory(directory.path)
     return log

@@ -48,6 +48,9 @@ logger = logging.getLogger(__name__)
 
 TopicPartition: TypeAlias = tuple[str, int]
 
+# More threads that only wait for the disk: what is synced at the same time shares a commit of the file system's journal.
+SYNCING = 16
+
 
 class Seams(NamedTuple):
     """Through what the logs of a broker reach the world."""
@@ -102,7 +105,7 @@ class LogDirectory:
         self.found: list[tuple[str, PartitionDirectory]] = []
         self.removed: list[RemovedDirectory] = []
         self.offline_reason: str | None = None
-        self.workers = ThreadPoolExecutor(threads + 1, thread_name_prefix=f"log-directory-{path.name}")
+        self.workers = ThreadPoolExecutor(threads + SYNCING, thread_name_prefix=f"log-directory-{path.name}")
         self._lock: Lock | None = None
 
     def __str__(self) -> str:

@@ -71,7 +71,7 @@ class HandlerNode:
         self.controller = SimpleNamespace(is_active=True)
         self.registrations = all_registrations()
         self.topics = TopicAdmin(session, self.metadata, config=lambda: self.config, random=Random(7))
-        self.auto_topics = AutoTopics(self.topics, config=lambda: self.config)
+        self.auto_topics = AutoTopics(self.topics, config=lambda: self.config, live_brokers=lambda: 3)
         self.configured_topics: list[tuple[str, TopicConfig]] = []
         self.controller_checks: list[tuple[int, int, int]] = []
         self.configs = DynamicConfigs(

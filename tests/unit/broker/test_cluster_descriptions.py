@@ -114,7 +114,7 @@ def test_a_partition_is_described_with_its_replicas_and_what_may_be_done() -> No
         assert topic.topic_authorized_operations == TOPIC_OPERATIONS
         (one,) = topic.partitions
         assert (one.leader_id, one.replica_nodes, one.isr_nodes, one.offline_replicas) == (1, [1], [1], [])
-        assert (one.eligible_leader_replicas, one.last_known_elr) == (None, None)
+        assert (one.eligible_leader_replicas, one.last_known_elr) == ([], [])
 
     with_node(scenario, controller=False)
 

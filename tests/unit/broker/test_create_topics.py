@@ -196,7 +196,8 @@ def test_who_does_not_wait_is_answered_a_timeout_and_the_topic_is_created(timeou
     async def scenario(node: HandlerNode) -> None:
         (result,) = await create(node, topic("a", 1, 1), timeout_ms=timeout_ms)
         assert result.error_code == ErrorCode.REQUEST_TIMED_OUT
-        assert await node.session.exists(topic_path("a")) is not None
+        stored = TopicAssignment.decode("a", (await node.session.get(topic_path("a"))).data)
+        assert result.topic_id == stored.topic_id
 
     with_node(scenario, controller=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -10,6 +11,7 @@ from moldau.base.error_codes import ErrorCode
 from moldau.base.ids import ZERO_UUID
 from moldau.broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from moldau.cluster.metadata_answers import OPERATIONS_NOT_ASKED
+from moldau.cluster.metadata_waits import MetadataWaits
 from moldau.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from moldau.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
@@ -215,6 +217,33 @@ def test_the_clients_listener_decides_which_brokers_it_sees() -> None:
         assert [one.error_code for one in response.topics[0].partitions] == [NONE, ErrorCode.LISTENER_NOT_FOUND]
 
     with_node(scenario, live_broker(1, None, "PLAINTEXT", "EXTERNAL"), live_broker(2), controller=False)
+
+
+def test_a_node_that_has_just_started_answers_when_the_controller_has_spoken() -> None:
+    async def scenario(node: HandlerNode) -> None:
+        node.metadata.apply(UpdateMetadataRequest(controller_id=-1), 8)
+        waits = node.topics.waits = MetadataWaits(node.metadata)
+        asked = asyncio.get_running_loop().create_task(node.ask(named("x y"), 12, MetadataResponse))
+        refused = asyncio.get_running_loop().create_task(node.ask(named(None), 12, MetadataResponse))
+        await asyncio.sleep(0.01)
+        assert not asked.done()
+        node.metadata.apply(UpdateMetadataRequest(controller_id=1, live_brokers=[live_broker(1)]), 8)
+        assert [broker.node_id for broker in (await asked).brokers] == [1]
+        assert codes(await refused) == {"": ErrorCode.INVALID_REQUEST}
+        await waits.until_known(0)
+
+    with_node(scenario, controller=False, auto_create_topics_enable="false")
+
+
+def test_a_cluster_that_stays_unknown_is_answered_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(node: HandlerNode) -> None:
+        node.metadata.apply(UpdateMetadataRequest(controller_id=-1), 8)
+        waits = node.topics.waits = MetadataWaits(node.metadata)
+        monkeypatch.setattr(waits, "until_known", partial(waits.until_known, 5))
+        response = await node.ask(MetadataRequest(topics=None), 12, MetadataResponse)
+        assert (response.brokers, response.controller_id) == ([], -1)
+
+    with_node(scenario, controller=False)
 
 
 @pytest.mark.parametrize("version", range(9))

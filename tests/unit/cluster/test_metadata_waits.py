@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from moldau.cluster.metadata_cache import LEADER_DURING_DELETE, NO_LEADER, MetadataCache
 from moldau.cluster.metadata_waits import MetadataWaits
 from moldau.protocol.messages.update_metadata import (
@@ -50,8 +52,8 @@ def test_a_wait_is_over_when_the_last_partition_has_a_leader() -> None:
 def test_what_is_there_already_is_not_waited_for() -> None:
     async def scenario(cache: MetadataCache, waits: MetadataWaits) -> None:
         lead(cache, "a", {0: 1})
-        assert await waits.until_led({"a": [0]}, 0) == set()
-        assert await waits.until_gone(["b"], 0) == set()
+        assert await waits.until_led({"a": [0]}, 1) == set()
+        assert await waits.until_gone(["b"], 1) == set()
 
     run(scenario)
 
@@ -60,8 +62,16 @@ def test_a_wait_ends_after_its_timeout_with_what_is_missing() -> None:
     async def scenario(cache: MetadataCache, waits: MetadataWaits) -> None:
         lead(cache, "a", {0: 1})
         assert await waits.until_led({"a": [0], "b": [0]}, 10) == {"b"}
-        assert await waits.until_led({"a": [0], "b": [0]}, -1) == {"b"}
         assert await waits.until_gone(["a", "b"], 10) == {"a"}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_without_time_nothing_is_waited_for_and_everything_is_late(timeout_ms: int) -> None:
+    async def scenario(cache: MetadataCache, waits: MetadataWaits) -> None:
+        lead(cache, "a", {0: 1})
+        assert await waits.until_led({"a": [0], "b": [0]}, timeout_ms) == {"a", "b"}
 
     run(scenario)
 

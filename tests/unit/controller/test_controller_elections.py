@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
+from moldau.base.config.topic_config import TopicConfig
 from moldau.cluster.store import SetData
-from moldau.cluster.znodes.layout import CONTROLLER, CONTROLLER_EPOCH, topic_path
-from moldau.controller.election import Claim
+from moldau.cluster.znodes.layout import CONTROLLER, CONTROLLER_EPOCH, LOG_DIR_EVENTS, topic_path
+from moldau.controller.election import Claim, give_up
 from moldau.controller.fencing import ControllerMoved, FencedStore
 from tests.unit.controller.controlled_cluster import Cluster, run_cluster
 
@@ -126,5 +127,66 @@ def test_an_expired_session_ends_the_term() -> None:
         await cluster.settle()
         assert not cluster.nodes[1].controller.is_active
         assert cluster.nodes[2].controller.is_active
+
+    run_cluster(scenario)
+
+
+def test_a_takeover_that_fails_is_tried_again_with_a_new_epoch() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.client.delete(LOG_DIR_EVENTS)
+        await cluster.start(1)
+        assert not cluster.nodes[1].controller.is_active
+        assert await cluster.client.exists(CONTROLLER) is None
+        await cluster.client.create(LOG_DIR_EVENTS)
+        await asyncio.sleep(2)
+        assert cluster.controller.epoch > 1
+        await cluster.create_topic("orders", [1])
+        assert cluster.brokers[1].leads() == [("orders", 0)]
+
+    run_cluster(scenario)
+
+
+def test_an_event_that_fails_is_logged_and_the_next_one_is_carried_out(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        async def broken(_topic: str) -> TopicConfig:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(cluster, "topic_config", broken)
+        await cluster.start(1, 2)
+        await cluster.create_topic("orders", [2])
+        await cluster.kill(2)
+        assert cluster.controller.epoch == 1
+        await cluster.create_topic("later", [1])
+        assert cluster.brokers[1].leads() == [("later", 0)]
+
+    run_cluster(scenario)
+    assert "event '/brokers/ids' failed" in caplog.text
+
+
+def test_stopping_without_a_connection_leaves_the_znode_to_the_end_of_the_session() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.start(1, 2)
+        node = cluster.nodes[1]
+        node.session.suspend()
+        await node.controller.stop()
+        assert not node.controller.is_active
+        await cluster.store.expire(node.session.session_id)
+        await cluster.settle()
+        assert cluster.controller.controller_id == 2
+
+    run_cluster(scenario)
+
+
+def test_giving_up_does_not_touch_a_successor() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.start(1, 2)
+        await cluster.client.delete(CONTROLLER)
+        await cluster.settle()
+        epoch = cluster.controller.epoch
+        await give_up(cluster.nodes[1].session, 1)
+        await cluster.settle()
+        assert cluster.controller.epoch == epoch == 2
 
     run_cluster(scenario)

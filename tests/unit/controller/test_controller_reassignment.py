@@ -116,6 +116,32 @@ def test_cancelling_goes_back_and_deletes_what_was_added() -> None:
     run_cluster(scenario)
 
 
+def test_what_alone_is_in_sync_is_not_given_up() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.start(1, 2, 3)
+        await cluster.create_topic("orders", [2])
+        await move(cluster, 1, 3)
+        await grow_isr(cluster, 2, 1)
+        await cluster.kill(2)
+        await cluster.start(2)
+        state = await cluster.state("orders")
+        assert (state.leader, state.isr) == (1, (1,))
+        outcomes = await cluster.controller.alter_partition_reassignments({ORDERS: None})
+        error = outcomes[ORDERS]
+        assert error is not None
+        assert error.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        assert (await cluster.state("orders")).leader == 1
+        await grow_isr(cluster, 1, 2)
+        outcomes = await cluster.controller.alter_partition_reassignments({ORDERS: None})
+        assert outcomes == {ORDERS: None}
+        await cluster.settle()
+        state = await cluster.state("orders")
+        assert (state.leader, state.isr) == (2, (2,))
+        assert await assignment_of(cluster) == ReplicaAssignment((2,))
+
+    run_cluster(scenario)
+
+
 def test_a_new_target_replaces_the_old_one() -> None:
     async def scenario(cluster: Cluster) -> None:
         await cluster.start(1, 2, 3, 4)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from moldau.base.config.topic_config import TopicConfig
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
-from moldau.base.ids import ZERO_UUID
 from moldau.broker.call import Call
 from moldau.broker.handlers import handles
 from moldau.controller.topic_admin import NewTopic
@@ -56,9 +55,10 @@ async def create_topics(node: Node, request: CreateTopicsRequest, call: Call) ->
     results = [result(topic.name, errors.get(topic.name) or outcomes[topic.name]) for topic in request.topics]
     if call.version >= 5:
         describe(results, created)
-    if request.validate_only:
+    if not request.validate_only:
         for answer in results:
-            answer.topic_id = ZERO_UUID
+            if answer.name in created:
+                answer.topic_id = created[answer.name].topic_id
     return CreateTopicsResponse(topics=results)
 
 
@@ -79,7 +79,7 @@ def request_errors(request: CreateTopicsRequest) -> dict[str, ApiError]:
 def result(name: str, outcome: NewTopic | ApiError) -> CreatableTopicResult:
     if isinstance(outcome, ApiError):
         return failed(name, outcome)
-    return CreatableTopicResult(name=name, topic_id=outcome.topic_id)
+    return CreatableTopicResult(name=name)
 
 
 def describe(results: list[CreatableTopicResult], created: dict[str, NewTopic]) -> None:

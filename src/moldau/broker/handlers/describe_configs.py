@@ -45,7 +45,7 @@ def refused(request: DescribeConfigsRequest, code: ErrorCode, message: str) -> D
 def failed(resource: DescribeConfigsResource, code: ErrorCode, message: str) -> DescribeConfigsResult:
     return DescribeConfigsResult(
         error_code=code,
-        error_message=message or None,
+        error_message=message,
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )

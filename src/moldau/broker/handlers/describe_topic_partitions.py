@@ -2,7 +2,8 @@
 
 No topic at all means every topic. A page ends after as many partitions as the client or
 `max.request.partition.size.limit` allows; its cursor says where the next one begins. Nothing keeps the pages
-together: what changes between them is seen or not. Eligible leader replicas exist with KRaft only, and are null here.
+together: what changes between them is seen or not. Eligible leader replicas exist with KRaft only; they are empty and
+not null, which Java's client cannot read.
 """
 
 from __future__ import annotations
@@ -104,4 +105,6 @@ def described(partition: MetadataResponsePartition) -> DescribeTopicPartitionsRe
         replica_nodes=partition.replica_nodes,
         isr_nodes=partition.isr_nodes,
         offline_replicas=partition.offline_replicas,
+        eligible_leader_replicas=[],
+        last_known_elr=[],
     )

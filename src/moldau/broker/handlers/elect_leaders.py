@@ -15,6 +15,7 @@ from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
 from moldau.broker.call import Call
 from moldau.broker.handlers import handles
+from moldau.controller.events import not_controller
 from moldau.controller.leader_elections import ElectionType
 from moldau.protocol.api import ApiKey
 from moldau.protocol.messages.elect_leaders import (
@@ -33,8 +34,8 @@ Partition = tuple[str, int]
 
 
 def refused(request: ElectLeadersRequest, code: ErrorCode, message: str) -> ElectLeadersResponse:
-    error = ApiError(code, message)
-    return answer(dict.fromkeys(asked(request) or (), error), code)
+    """Each partition has the error: version 0 has no other place for it."""
+    return answer(dict.fromkeys(asked(request) or (), ApiError(code, message)))
 
 
 def asked(request: ElectLeadersRequest) -> list[Partition] | None:
@@ -45,10 +46,14 @@ def asked(request: ElectLeadersRequest) -> list[Partition] | None:
 
 @handles(ApiKey.ELECT_LEADERS, "0-2", on_error=refused)
 async def elect_leaders(node: Node, request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
-    if request.election_type not in list(ElectionType):
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Value {request.election_type} must be one of [0, 1]")
-    call.park()
     partitions = asked(request)
+    if request.election_type not in list(ElectionType):
+        error = ApiError(ErrorCode.INVALID_REQUEST, f"Value {request.election_type} must be one of [0, 1]")
+        return answer(dict.fromkeys(partitions or (), error), error.code)
+    if partitions is None and not node.controller.is_active:
+        partitions = [(topic, index) for topic, indexes in node.metadata.topics.items() for index in indexes]
+        return answer(dict.fromkeys(partitions, not_controller()))
+    call.park()
     elections = await node.controller.elect_leaders(partitions, ElectionType(request.election_type))
     elected = {partition: leader for partition, leader in elections.items() if isinstance(leader, int)}
     late = await until_led_by(node, elected, request.timeout_ms)

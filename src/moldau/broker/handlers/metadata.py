@@ -6,6 +6,9 @@ are ignored, as in Kafka.
 
 A topic that does not exist is created if both the client and `auto.create.topics.enable` want it. The answer does not
 wait for that: it says LEADER_NOT_AVAILABLE, and the client asks again.
+
+A node that has just started hears of the cluster, itself included, from the controller only. A client that asks before
+that waits a moment: some take long to recover from an answer without brokers.
 """
 
 from __future__ import annotations
@@ -45,6 +48,25 @@ def refused(request: MetadataRequest, code: ErrorCode, _message: str) -> Metadat
 
 @handles(ApiKey.METADATA, "0-13", on_error=refused)
 def metadata(node: Node, request: MetadataRequest, call: Call) -> MetadataResponse | None:
+    if node.metadata.brokers:
+        return answer(node, request, call)
+    call.park()
+    work = partial(answer_when_known, node, request, call)
+    node.supervisor.start("Metadata of a node that starts", work, OnFailure.LOG)
+    return None
+
+
+async def answer_when_known(node: Node, request: MetadataRequest, call: Call) -> None:
+    await node.topics.waits.until_known()
+    try:
+        response = answer(node, request, call)
+    except ApiError as error:
+        response = refused(request, error.code, error.message)
+    if response is not None:
+        call.respond(response)
+
+
+def answer(node: Node, request: MetadataRequest, call: Call) -> MetadataResponse | None:
     version = call.version
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else OPERATIONS_NOT_ASKED
     view = View(call.answer.connection.listener, Era.of(version), operations)
