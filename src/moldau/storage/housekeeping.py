@@ -62,6 +62,7 @@ class HousekeepingSettings:
             recovery_point_interval_ms=config.integer("log.flush.offset.checkpoint.interval.ms"),
             log_start_interval_ms=config.integer("log.flush.start.offset.checkpoint.interval.ms"),
             high_watermark_interval_ms=config.integer("replica.high.watermark.checkpoint.interval.ms"),
+            initial_delay_ms=config.integer("log.initial.task.delay.ms"),
         )
 
 

@@ -81,6 +81,8 @@ SECTIONS: Final = (
             "Size of a partition above which its oldest segments are deleted; -1 is no limit.", dynamic=CLUSTER_WIDE),
         Setting("log.retention.check.interval.ms", LONG, 300000, at_least(1), MEDIUM, IMPLEMENTED,
             "How often segments are looked at for deletion."),
+        Setting("log.initial.task.delay.ms", LONG, 30000, at_least(0), LOW, IMPLEMENTED,
+            "How long after the start retention, flushing, checkpoints and removal of files begin.", listed=False),
         Setting("log.segment.delete.delay.ms", LONG, 60000, at_least(0), HIGH, IMPLEMENTED,
             "Time between taking a segment out of use and removing its files.", dynamic=CLUSTER_WIDE),
         Setting("log.cleanup.policy", LIST, ("delete",), EachOneOf("compact", "delete"), MEDIUM, IMPLEMENTED,
