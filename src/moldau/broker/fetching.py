@@ -19,7 +19,7 @@ from moldau.base.errors import ApiError
 from moldau.base.supervision import OnFailure
 from moldau.broker.call import Call
 from moldau.broker.leaders import add_leader
-from moldau.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
+from moldau.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, PartitionData
 from moldau.records.batch import Buffer
 from moldau.records.convert import down_convert
 from moldau.replication.delayed_fetch import DelayedFetch, FetchWait
@@ -31,7 +31,7 @@ from moldau.storage.segment import NotInCache
 if TYPE_CHECKING:
     from moldau.broker.node import Node
 
-UNLIMITED_VERSION_MAX = 2  # up to here a limit is a limit, even if no batch fits into it
+CUT_VERSION_MAX = 2  # up to here a batch that is too large is cut, which tells the client to ask for more
 LEADER_HINT_VERSION = 16
 CONVERTED_VERSION_MAX = 3
 UNCHANGED = None
@@ -104,7 +104,7 @@ class Fetch:
 
     def _find(self, reading: Reading) -> list[Found]:
         left_bytes = self._bytes_max
-        at_least_one = self._call.version > UNLIMITED_VERSION_MAX
+        at_least_one = True
         found = []
         for requested in self._context.partitions():
             try:
@@ -118,7 +118,7 @@ class Fetch:
                 continue
             if read.slice is not None:
                 left_bytes = max(left_bytes - read.slice.size_bytes, 0)
-                at_least_one = False
+                at_least_one = self._call.version <= CUT_VERSION_MAX and left_bytes > 0
             found.append(Found(requested, read))
         return found
 
@@ -228,18 +228,20 @@ class Fetch:
         try:
             records = read.slice.read(wait=reading.wait)
             if self._call.version <= CONVERTED_VERSION_MAX:
-                records = self._converted(records, wanted.fetch_offset)
+                records = self._converted(records, wanted)
             return data_of(wanted, read, records, reading)
         except ApiError as refused:
             return refusal(wanted.partition, refused.code)
         except OSError as failure:
             return refusal(wanted.partition, self._failed(requested, failure))
 
-    def _converted(self, records: Buffer, fetch_offset: int) -> Buffer:
+    def _converted(self, records: Buffer, wanted: FetchPartition) -> Buffer:
         """For versions from before 0.11: the older formats, and a compression that they know (KIP-110)."""
         if not self._node.config.boolean("log.message.downconversion.enable"):
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-        return down_convert(records, 0 if self._call.version <= 1 else 1, fetch_offset)
+        version = self._call.version
+        converted = down_convert(records, 0 if version <= 1 else 1, wanted.fetch_offset)
+        return converted[: max(wanted.partition_max_bytes, 0)] if version <= CUT_VERSION_MAX else converted
 
     def _respond(self, results: list[tuple[RequestedPartition, PartitionData]]) -> FetchResponse:
         response = self._context.respond(results, self._node.clock.monotonic_ms())

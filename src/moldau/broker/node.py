@@ -34,7 +34,7 @@ from moldau.broker.log_storage import LogStorage
 from moldau.broker.network import limits_of, net_listeners
 from moldau.broker.producer_ids import Block, ProducerIds
 from moldau.broker.registration import register
-from moldau.cluster.internal_topics import INTERNAL_TOPICS, TRANSACTION_STATE
+from moldau.cluster.internal_topics import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
 from moldau.cluster.metadata_cache import MetadataCache
 from moldau.cluster.store import CoordinationSession, CoordinationStore, CreateMode
 from moldau.cluster.znodes.brokers import BrokerRegistration
@@ -43,8 +43,11 @@ from moldau.cluster.znodes.log_dir_events import encode_log_dir_event
 from moldau.controller.broker_channels import NetworkBrokerChannels
 from moldau.controller.controller import Controller
 from moldau.controller.topic_admin import TopicAdmin
+from moldau.coordinator.group.coordinator import GroupCoordinator
+from moldau.coordinator.group.settings import GroupSettings
 from moldau.coordinator.transaction.broker_links import BrokerLinks
 from moldau.coordinator.transaction.coordinator import TransactionCoordinator
+from moldau.coordinator.transaction.verification import TransactionVerifier
 from moldau.net.client_options import ClientOptions
 from moldau.net.server import Server
 from moldau.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -94,9 +97,11 @@ class Node:
     state_changes: StateChanges
     replica_moves: ReplicaMoves
     producer_ids: ProducerIds
+    groups: GroupCoordinator
     controller_link: ControllerLink
     broker_links: BrokerLinks
     transactions: TransactionCoordinator
+    verifier: TransactionVerifier
     server: Server
     _registered: BrokerRegistration
 
@@ -192,8 +197,18 @@ class Node:
             self.topics, config=lambda: self.config, live_brokers=lambda: len(self.metadata.brokers)
         )
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
+        self.groups = GroupCoordinator(
+            self.replicas,
+            self.metadata,
+            GroupSettings.of(self.config),
+            timers=self.timers,
+            clock=self.clock,
+            supervisor=self.supervisor,
+            readers=self.readers,
+            random=self.random,
+        )
         listener = inter_broker_listener(self.config).name
-        options = ClientOptions(client_id=f"broker-{self.broker_id}")
+        options = ClientOptions(client_id=f"broker-{self.broker_id}", drawn_from=self.random)
         self.controller_link = ControllerLink(self.metadata, listener, options)
         self._isr_updates = IsrUpdates(self.replicas, self._alter_partition, self.supervisor, lambda: self.broker_epoch)
         self.controller = Controller(
@@ -218,6 +233,7 @@ class Node:
             supervisor=self.supervisor,
             readers=self.readers,
         )
+        self.verifier = TransactionVerifier(self.broker_id, self.metadata, self.broker_links, self.transactions)
         self.state_changes.on_led, self.state_changes.on_left = self._led, self._left
 
     async def _serve(self) -> None:
@@ -236,6 +252,7 @@ class Node:
         await self.controller.start()
         await self.topics.waits.until_known()
         self._storage.start(self.supervisor)
+        self.transactions.start()
         shrink_ms = max(self.config.integer("replica.lag.time.max.ms") // 2, 1)
         self.supervisor.every(shrink_ms, "isr-expiration", self._isr_updates.shrink)
         for key in self.directories.future_logs:
@@ -249,6 +266,7 @@ class Node:
             await self._shut_down_controlled()
             await self.controller.stop()
             self.transactions.close()
+            self.groups.runtime.close()
             await self.server.drain(STOP_MS_MAX)
             self.broker_links.close()
             self.controller_link.close()
@@ -295,11 +313,15 @@ class Node:
         topic, partition = key
         if topic == TRANSACTION_STATE:
             self.transactions.elected(partition, leader_epoch)
+        elif topic == CONSUMER_OFFSETS:
+            self.groups.runtime.elected(partition, leader_epoch)
 
     def _left(self, key: TopicPartition) -> None:
         topic, partition = key
         if topic == TRANSACTION_STATE:
             self.transactions.resigned(partition)
+        elif topic == CONSUMER_OFFSETS:
+            self.groups.runtime.resigned(partition)
 
     async def _settings_of(self, topic: str) -> PartitionSettings:
         return self._partition_settings(await self.configs.load_topic(topic))
@@ -337,6 +359,8 @@ class Node:
 
     def _topic_configured(self, topic: str, config: TopicConfig) -> None:
         settings = self._partition_settings(config)
+        if config.boolean("unclean.leader.election.enable"):
+            self.controller.unclean_election_enabled(topic)
         for logs in (self.directories.logs, self.directories.future_logs):
             for key, log in logs.items():
                 if key[0] == topic:

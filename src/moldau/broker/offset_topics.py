@@ -26,7 +26,9 @@ def take_out_unknown(metadata: MetadataCache, request: Any) -> list[Unknown]:
     for topic in request.topics:
         known = metadata.topics.get(topic.name)
         if known is None or any(partition.partition_index not in known for partition in topic.partitions):
-            gone = [one.partition_index for one in topic.partitions if known is None or one.partition_index not in known]
+            gone = [
+                one.partition_index for one in topic.partitions if known is None or one.partition_index not in known
+            ]
             topic.partitions = [one for one in topic.partitions if known is not None and one.partition_index in known]
             topic_id = getattr(topic, "topic_id", b"")
             unknown.append(Unknown(topic.name, topic_id, gone, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))

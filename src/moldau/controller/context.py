@@ -104,15 +104,19 @@ class ControllerContext:
     def is_to_be_deleted(self, topic: str) -> bool:
         return topic in self.topics_to_delete
 
+    def is_given_up(self, partition: Partition) -> bool:
+        """Whether it needs no leader any more: its topic is to be deleted, and it need not arrive anywhere before."""
+        return partition[0] in self.topics_to_delete and partition not in self.being_reassigned
+
     def partition_state(self, partition: Partition) -> PartitionState:
         return self.partition_states.get(partition, PartitionState.NON_EXISTENT)
 
     def partitions_with_offline_leader(self) -> list[Partition]:
-        """Those whose leader cannot lead any more, unless they are being deleted."""
+        """Those whose leader cannot lead any more, unless they need none."""
         return [
             partition
             for partition, leadership in self.leadership.items()
-            if not self.is_online(partition, leadership.leader) and partition[0] not in self.topics_to_delete
+            if not self.is_online(partition, leadership.leader) and not self.is_given_up(partition)
         ]
 
     # -- replicas

@@ -18,13 +18,10 @@ from moldau.controller.fencing import FencedStore, gather_in_turns
 from moldau.controller.leader_selection import Candidates, Reason, Selection, needs_unclean, select
 from moldau.controller.leadership import Leadership
 from moldau.controller.partition_states import PREVIOUS_PARTITION_STATES, PartitionState
-from moldau.controller.partition_writes import create_states, read_states, update_states
+from moldau.controller.partition_writes import CONFLICTS_MAX, create_states, read_states, update_states
 from moldau.controller.requests import ControlRequests
 
 logger = logging.getLogger(__name__)
-
-CONFLICTS_MAX = 10
-"""How often a state that somebody else keeps changing is read again before its election is given up."""
 
 Elected = dict[Partition, Leadership]
 Refused = dict[Partition, str]
@@ -76,7 +73,7 @@ class PartitionStateMachine:
             [
                 partition
                 for partition in candidates
-                if context.partition_state(partition) in leaderless and not context.is_to_be_deleted(partition[0])
+                if context.partition_state(partition) in leaderless and not context.is_given_up(partition)
             ],
             Reason.OFFLINE,
         )

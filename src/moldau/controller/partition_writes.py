@@ -21,6 +21,9 @@ from moldau.controller.leadership import INITIAL_PARTITION_EPOCH, Leadership
 
 logger = logging.getLogger(__name__)
 
+CONFLICTS_MAX = 10
+"""How often a state that somebody else keeps changing is read again before a change of it is given up."""
+
 
 class Written(NamedTuple):
     """What became of changes."""

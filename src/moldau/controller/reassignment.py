@@ -26,7 +26,8 @@ from moldau.cluster.znodes.topics import TopicAssignment
 from moldau.controller.assignment import ReplicaAssignment
 from moldau.controller.context import Partition
 from moldau.controller.leader_selection import Reason
-from moldau.controller.partition_writes import read_states, update_states
+from moldau.controller.partition_writes import CONFLICTS_MAX, read_states, update_states
+from moldau.controller.reassignment_plans import plan, problem_of, would_lose_records
 from moldau.controller.reassignment_znode import forget_requested, read_requested
 from moldau.controller.replica_states import ReplicaState
 from moldau.controller.topic_deletion import resume_deletion_of
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from moldau.controller.term import Term
 
 logger = logging.getLogger(__name__)
-
-CONFLICTS_MAX = 10
 
 Targets = Mapping[Partition, tuple[int, ...] | None]
 """Where partitions shall go; None cancels what is under way."""
@@ -49,7 +48,9 @@ async def alter_reassignments(term: Term, targets: Targets, *, allow_replication
     accepted: dict[Partition, ReplicaAssignment] = {}
     for partition, target in targets.items():
         try:
-            accepted[partition] = _plan(term, partition, target, allow_replication_factor_change)
+            accepted[partition] = plan(
+                term.context, partition, target, allow_replication_factor_change=allow_replication_factor_change
+            )
         except ApiError as error:
             outcomes[partition] = error
     await forget_requested(term, lambda partition, _replicas: partition in accepted)
@@ -63,47 +64,21 @@ async def reassignment_znode_changed(term: Term) -> None:
     if not asked:
         return
     context = term.context
-    plans = {partition: context.assignment(partition).reassign_to(target) for partition, target in asked.items()}
-    # The controller's own changes of the znode are heard of as well: what is under way is left alone.
-    under_way = {each for each in context.being_reassigned if plans.get(each) == context.assignment(each)}
-    outcomes = await _begin_all(term, {each: plan for each, plan in plans.items() if each not in under_way})
-    failed = {partition: str(error) for partition, error in outcomes.items() if error is not None}
+    plans: dict[Partition, ReplicaAssignment] = {}
+    failed: dict[Partition, str] = {}
+    for partition, target in asked.items():
+        current = context.assignment(partition)
+        problem, planned = problem_of(target), current.reassign_to(target)
+        if problem:
+            failed[partition] = problem
+        elif planned != current or partition not in context.being_reassigned:
+            # Else it is under way: the controller's own changes of the znode are heard of as well.
+            plans[partition] = planned
+    outcomes = await _begin_all(term, plans)
+    failed.update({partition: str(error) for partition, error in outcomes.items() if error is not None})
     if failed:
         logger.warning("not reassigned as a znode asks: %s", failed)
         await forget_requested(term, lambda partition, _replicas: partition in failed)
-
-
-def _plan(
-    term: Term, partition: Partition, target: tuple[int, ...] | None, allow_replication_factor_change: bool
-) -> ReplicaAssignment:
-    current = term.context.assignment(partition)
-    if target is None:
-        if not current.is_being_reassigned:
-            raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "The partition is not being reassigned.")
-        return current.reassign_to(current.origin)
-    problem = _problem(term, current, target)
-    if problem:
-        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
-    if not allow_replication_factor_change and current.replicas and len(target) != len(current.origin):
-        raise ApiError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"The replication factor would change from {len(current.origin)} to {len(target)}.",
-        )
-    return current.reassign_to(target)
-
-
-def _problem(term: Term, current: ReplicaAssignment, target: tuple[int, ...]) -> str | None:
-    if not target:
-        return "Empty replica list specified in partition reassignment."
-    if len(set(target)) != len(target):
-        return f"Duplicate replica ids in partition reassignment replica list: {list(target)}"
-    if min(target) < 0:
-        return f"Invalid broker id in replica list: {list(target)}"
-    live = term.context.live_brokers
-    dead = [replica for replica in current.reassign_to(target).adding if replica not in live]
-    if dead:
-        return f"Replica assignment has brokers that are not alive: {dead}; live brokers are {sorted(live)}"
-    return None
 
 
 async def _begin_all(term: Term, assignments: Mapping[Partition, ReplicaAssignment]) -> Outcomes:
@@ -113,7 +88,7 @@ async def _begin_all(term: Term, assignments: Mapping[Partition, ReplicaAssignme
             outcomes[partition] = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic is being deleted.")
         elif not term.context.knows(partition):
             outcomes[partition] = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
-        elif _would_lose_records(term, partition, assignment):
+        elif would_lose_records(term.context, partition, assignment):
             text = "No replica that is in sync would be left: let the reassignment finish, or add such a replica."
             outcomes[partition] = ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
         else:
@@ -125,17 +100,6 @@ async def _begin_all(term: Term, assignments: Mapping[Partition, ReplicaAssignme
             else:
                 outcomes[partition] = None
     return outcomes
-
-
-def _would_lose_records(term: Term, partition: Partition, assignment: ReplicaAssignment) -> bool:
-    """Whether replicas that an earlier reassignment added are all that is in sync, and would be deleted."""
-    leadership = term.context.leadership.get(partition)
-    if leadership is None:
-        return False
-    staying = [replica for replica in leadership.isr if replica in assignment.replicas]
-    if term.context.is_online(partition, leadership.leader):
-        staying = [replica for replica in staying if term.context.is_online(partition, replica)]
-    return not staying
 
 
 async def list_reassignments(term: Term, partitions: Iterable[Partition] | None) -> dict[Partition, ReplicaAssignment]:

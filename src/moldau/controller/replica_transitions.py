@@ -11,13 +11,11 @@ from collections.abc import Iterable
 
 from moldau.controller.context import ControllerContext, Partition, ReplicasByBroker
 from moldau.controller.fencing import FencedStore
-from moldau.controller.partition_writes import read_states, update_states
+from moldau.controller.partition_writes import CONFLICTS_MAX, read_states, update_states
 from moldau.controller.replica_states import PREVIOUS_REPLICA_STATES, ReplicaState
 from moldau.controller.requests import ControlRequests
 
 logger = logging.getLogger(__name__)
-
-CONFLICTS_MAX = 10
 
 
 class ReplicaStateMachine:
@@ -103,7 +101,7 @@ class ReplicaStateMachine:
             self._requests.stop_replica(replica, partition, delete=False)
         left = await self._leave_isr(replica, partitions)
         for partition in partitions:
-            if context.is_to_be_deleted(partition[0]):
+            if context.is_given_up(partition):
                 continue
             if partition in left:
                 others = [each for each in context.replicas(partition) if each != replica]

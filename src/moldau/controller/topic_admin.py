@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -37,6 +38,7 @@ from moldau.protocol.messages.create_partitions import CreatePartitionsTopic
 from moldau.protocol.messages.create_topics import CreatableTopic
 
 BROKERS_DEFAULT: Final = -1
+SETTLING_MS_MAX: Final = 1_000
 PARTITIONS_MAX: Final = 100_000
 """That one request may create: about as many as one assignment can hold in a znode."""
 
@@ -258,6 +260,20 @@ class TopicAdmin:
         except NodeExists:
             return
         logger.info("deleting topic %s", name)
+
+    async def settle_deletions(self, topics: Iterable[str], timeout_ms: int) -> None:
+        """Wait until topics that nobody is told of any more are gone from the store too, but not for long.
+
+        Until then one of the same name cannot be created, which surprises who has just deleted it. While a broker with
+        a replica is down it takes until that is back.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(timeout_ms, SETTLING_MS_MAX) / 1000):
+                for topic in topics:
+                    gone = asyncio.Event()
+                    while await self._session.exists(delete_topic_path(topic), lambda _event, g=gone: g.set()):  # type: ignore[misc]
+                        await gone.wait()
+                        gone.clear()
 
 
 def _check_room(partitions: int, room: int) -> None:

@@ -19,6 +19,9 @@ from moldau.cluster.znodes.layout import (
     DELETE_TOPICS,
     config_path,
     delete_topic_path,
+    partition_path,
+    partition_state_path,
+    partitions_path,
     topic_path,
 )
 from moldau.controller.context import ReplicasByBroker
@@ -70,10 +73,12 @@ async def take_over_deletions(term: Term) -> None:
 
 
 async def resume_deletion_of(term: Term, topics: Collection[str]) -> None:
-    """What kept these topics from being deleted is over."""
-    concerned = term.context.topics_to_delete.keys() & set(topics)
+    """Something that kept these topics from being deleted is over; those that still move must wait on."""
+    context = term.context
+    moving = {topic for topic, _index in context.being_reassigned}
+    concerned = (context.topics_to_delete.keys() & set(topics)) - moving
     if concerned:
-        term.context.deletion_ineligible -= concerned
+        context.deletion_ineligible -= concerned
         await resume_deletions(term)
 
 
@@ -157,25 +162,45 @@ async def _begin(term: Term, topics: list[str]) -> None:
 
 
 async def _finish(term: Term, topics: list[str]) -> None:
-    """The last replica is deleted: now the topic's znodes, deepest first, as one change unless they are very many."""
+    """The last replica is deleted: now the topic's znodes."""
     context = term.context
     await term.replicas.become(context.replicas_of(context.partitions_of(topics)), ReplicaState.NON_EXISTENT)
-    writes: list[list[Operation]] = []
-    for paths in await gather_in_turns(partial(_znodes_of, term.store.session), topics):
-        deletes: list[Operation] = [Delete(path) for path in paths]
-        while len(deletes) > OPERATIONS_PER_REQUEST:
-            await term.store.write_each([deletes[:OPERATIONS_PER_REQUEST]])
-            del deletes[:OPERATIONS_PER_REQUEST]
-        writes.append(deletes)
-    for topic, outcome in zip(topics, await term.store.write_each(writes), strict=True):
-        if isinstance(outcome, CoordinationError):
-            logger.error("topic %s cannot be removed from the store yet: %s", topic, outcome)
+    outcomes = await _delete_znodes(term, {topic: _expected_znodes(term, topic) for topic in topics})
+    surprising = [topic for topic, error in outcomes.items() if error is not None]
+    if surprising:
+        found = await gather_in_turns(partial(_znodes_of, term.store.session), surprising)
+        outcomes.update(await _delete_znodes(term, dict(zip(surprising, found, strict=True))))
+    for topic, error in outcomes.items():
+        if error is not None:
+            logger.error("topic %s cannot be removed from the store yet: %s", topic, error)
         else:
             context.remove_topic(topic)
             logger.info("topic %s is deleted", topic)
 
 
+async def _delete_znodes(term: Term, paths: dict[str, list[str]]) -> dict[str, CoordinationError | None]:
+    """Delete each topic's znodes as one change unless they are very many; why it was refused, or None."""
+    writes: list[list[Operation]] = []
+    for of_topic in paths.values():
+        deletes: list[Operation] = [Delete(path) for path in of_topic]
+        while len(deletes) > OPERATIONS_PER_REQUEST:
+            await term.store.write_each([deletes[:OPERATIONS_PER_REQUEST]])
+            del deletes[:OPERATIONS_PER_REQUEST]
+        writes.append(deletes)
+    outcomes = zip(paths, await term.store.write_each(writes), strict=True)
+    return {topic: outcome if isinstance(outcome, CoordinationError) else None for topic, outcome in outcomes}
+
+
+def _expected_znodes(term: Term, topic: str) -> list[str]:
+    """What a topic has if nobody interfered, deepest first."""
+    paths = []
+    for index in term.context.topics[topic]:
+        paths += [partition_state_path(topic, index), partition_path(topic, index)]
+    return [*paths, partitions_path(topic), topic_path(topic), config_path("topics", topic), delete_topic_path(topic)]
+
+
 async def _znodes_of(session: CoordinationSession, topic: str) -> list[str]:
+    """What a topic really has, deepest first."""
     paths = await _subtree(session, topic_path(topic))
     for path in (config_path("topics", topic), delete_topic_path(topic)):
         if await session.exists(path) is not None:

@@ -61,6 +61,7 @@ def test_few_settings_are_outside_kafkas_table() -> None:
         "leader.replication.throttled.rate",
         "follower.replication.throttled.rate",
         "replica.alter.log.dirs.io.max.bytes.per.second",
+        "log.initial.task.delay.ms",
     }
 
 

@@ -253,7 +253,8 @@ def test_the_znode_of_old_tools_is_obeyed_and_shrinks() -> None:
         await cluster.start(1, 2, 3)
         await cluster.create_topic("orders", [1])
         await cluster.create_topic("other", [1])
-        asked = {ORDERS: (2,), ("other", 0): (1,), ("nothing", 0): (1,)}
+        await cluster.create_topic("third", [1])
+        asked = {ORDERS: (2,), ("other", 0): (1,), ("nothing", 0): (1,), ("third", 0): ()}
         await cluster.client.create(REASSIGN_PARTITIONS, encode_reassignment(asked))
         await cluster.settle()
         assert await cluster.json(REASSIGN_PARTITIONS) == {
@@ -292,5 +293,23 @@ def test_a_znode_that_makes_no_sense_is_deleted() -> None:
         await cluster.client.create(REASSIGN_PARTITIONS, b"nonsense")
         await cluster.settle()
         assert await cluster.client.exists(REASSIGN_PARTITIONS) is None
+
+    run_cluster(scenario)
+
+
+def test_a_topic_to_be_deleted_that_moves_and_has_lost_its_leader_arrives_and_is_deleted() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.start(1, 2, 3)
+        await cluster.create_topic("orders", [3])
+        await move(cluster, 2)
+        await cluster.kill(3)
+        await cluster.delete_topic("orders")
+        assert (await cluster.state("orders")).leader == -1
+        await cluster.start(3)
+        assert (await cluster.state("orders")).leader == 3
+        await grow_isr(cluster, 3, 2)
+        await cluster.settle()
+        assert await cluster.assignment("orders") is None
+        assert await cluster.client.children(DELETE_TOPICS) == []
 
     run_cluster(scenario)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
+from moldau.base.hashing import coordinator_partition
 from moldau.broker.call import Call
 from moldau.broker.handlers import handles
 from moldau.broker.producer_fencing import told_code
@@ -29,7 +30,7 @@ def add_offsets_to_txn(node: Node, request: AddOffsetsToTxnRequest, call: Call) 
         code = outcome.code if isinstance(outcome, ApiError) else outcome
         call.respond(AddOffsetsToTxnResponse(error_code=told_code(call, code, since_version=PRODUCER_FENCED_VERSION)))
 
-    offsets = CONSUMER_OFFSETS, node.groups.partition_of(request.group_id)
+    offsets = CONSUMER_OFFSETS, coordinator_partition(request.group_id, node.groups.partitions)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     call.park()
     node.transactions.add_partitions(request.transactional_id, producer, (offsets,), done)

@@ -53,6 +53,7 @@ async def delete_topics(node: Node, request: DeleteTopicsRequest, call: Call) ->
     deleting = [marked for marked, error in errors.items() if error is None]
     for late in await node.topics.waits.until_gone(deleting, request.timeout_ms):
         errors[late] = ApiError(ErrorCode.REQUEST_TIMED_OUT, "The topic is being deleted.")
+    await node.topics.settle_deletions([name for name in deleting if errors[name] is None], request.timeout_ms)
     responses = []
     for topic, name in zip(topics, names, strict=True):
         if name is None:

@@ -1,4 +1,4 @@
-"""LeaveGroup: a member leaves; from version 3 on several at once, also static ones, named by an administrator (KIP-345).
+"""LeaveGroup: a member leaves; from version 3 on several at once, also static ones by their instance ids (KIP-345).
 
 Up to version 2 the answer has one code, that of the one member.
 """

@@ -45,16 +45,16 @@ NO_OFFSET = -1
 def refused(request: OffsetFetchRequest, code: ErrorCode, _message: str) -> OffsetFetchResponse:
     groups = [OffsetFetchResponseGroup(group_id=group.group_id, error_code=code) for group in request.groups]
     topics = [
-        OffsetFetchResponseTopic(name=topic.name, partitions=[no_offset(index, code) for index in topic.partition_indexes])
+        OffsetFetchResponseTopic(
+            name=topic.name, partitions=[no_offset(index, code) for index in topic.partition_indexes]
+        )
         for topic in request.topics or ()
     ]
     return OffsetFetchResponse(error_code=code, topics=topics, groups=groups)
 
 
 def no_offset(index: int, code: ErrorCode) -> OffsetFetchResponsePartition:
-    return OffsetFetchResponsePartition(
-        partition_index=index, committed_offset=NO_OFFSET, metadata="", error_code=code
-    )
+    return OffsetFetchResponsePartition(partition_index=index, committed_offset=NO_OFFSET, metadata="", error_code=code)
 
 
 @handles(ApiKey.OFFSET_FETCH, "0-10", on_error=refused)

@@ -2,7 +2,8 @@
 
 acks=0 gets no answer, and an error closes the connection, since there is no other way to tell; acks=1 is answered when
 the leader has written, acks=all when all in-sync replicas have. From version 3 exactly one v2 batch per partition is
-taken, from 7 it may be zstd, from 13 topics go by id.
+taken, from 7 it may be zstd, from 13 topics go by id. Records of a transaction need its transactional id, and a
+partition that has been made part of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from moldau.broker.call import Call
 from moldau.broker.handlers import handles
 from moldau.broker.leaders import add_leader
 from moldau.broker.produced import check_format
+from moldau.broker.transaction_verification import Appends, has_transactional_records, transactional_batches, verify
 from moldau.net.traffic import CloseReason
 from moldau.protocol.api import ApiKey
 from moldau.protocol.messages.produce import (
@@ -29,7 +31,7 @@ from moldau.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from moldau.replication.delayed_offsets import DelayedProduce
-from moldau.replication.replicas import ACKS_ALL
+from moldau.replication.replicas import ACKS_ALL, NO_TRANSACTION
 from moldau.storage.log import Log
 from moldau.storage.log_directory import TopicPartition
 
@@ -70,8 +72,21 @@ def failed(index: int, code: ErrorCode, message: str) -> PartitionProduceRespons
 def produce(node: Node, request: ProduceRequest, call: Call) -> ProduceResponse | None:
     if request.acks not in (0, 1, ACKS_ALL):
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, not 0, 1 or -1 (all)")
-    appending = Appending(node, request, call)
-    response = ProduceResponse(responses=[appending.append_topic(topic) for topic in request.topic_data])
+    if not has_transactional_records(request):
+        return append(Appending(node, request, call))
+    if request.transactional_id is None:
+        raise ApiError(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "records of a transaction came without a transactional id"
+        )
+    if not node.config.boolean("transaction.partition.verification.enable"):
+        return append(Appending(node, request, call))
+    verify_and_append(node, request, call)
+    return None
+
+
+def append(appending: Appending) -> ProduceResponse | None:
+    """Append what may be appended; the answer, if it need not wait."""
+    response = ProduceResponse(responses=[appending.append_topic(topic) for topic in appending.request.topic_data])
     if appending.failures:
         response = appending.explain(response)
     if appending.unflushed:
@@ -80,15 +95,29 @@ def produce(node: Node, request: ProduceRequest, call: Call) -> ProduceResponse 
     return appending.finish(response)
 
 
+def verify_and_append(node: Node, request: ProduceRequest, call: Call) -> None:
+    """Records of a transaction: perhaps the coordinator has to be asked first."""
+    batches = transactional_batches(node, request)
+
+    def go_on(transactional: Appends) -> None:
+        response = append(Appending(node, request, call, transactional))
+        if response is not None:
+            call.respond(response)
+
+    call.park()
+    verify(node, request, batches, call.version, go_on)
+
+
 class Appending:
     """The records of one request on their way into their logs."""
 
-    __slots__ = ("call", "failures", "node", "request", "unflushed", "waiting")
+    __slots__ = ("call", "failures", "node", "request", "transactional", "unflushed", "waiting")
 
-    def __init__(self, node: Node, request: ProduceRequest, call: Call) -> None:
+    def __init__(self, node: Node, request: ProduceRequest, call: Call, transactional: Appends | None = None) -> None:
         self.node = node
         self.request = request
         self.call = call
+        self.transactional = transactional
         self.failures = 0
         self.unflushed: list[Log] = []  # those that `flush.messages` wants on disk before they are acknowledged
         self.waiting: dict[TopicPartition, tuple[int, PartitionProduceResponse]] = {}
@@ -114,7 +143,13 @@ class Appending:
         check_format(records, self.call.version)
         assert records is not None
         key, acks, replicas = (topic, index), self.request.acks, self.node.replicas
-        result = replicas.append(key, records, acks)
+        if self.transactional is None:
+            result = replicas.append(key, records, acks)
+        else:
+            transaction = self.transactional.get(key, NO_TRANSACTION)
+            if isinstance(transaction, ApiError):
+                raise transaction
+            result = replicas.append(key, records, acks, transaction=transaction)
         response = PartitionProduceResponse(
             index=index,
             base_offset=result.first_offset,

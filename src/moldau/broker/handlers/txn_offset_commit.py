@@ -15,6 +15,7 @@ from moldau.broker.call import Call
 from moldau.broker.coordinated import answering
 from moldau.broker.handlers import handles
 from moldau.broker.offset_topics import take_out_unknown
+from moldau.broker.transaction_verification import verify_offsets
 from moldau.protocol.api import ApiKey
 from moldau.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -61,5 +62,5 @@ def txn_offset_commit(node: Node, request: TxnOffsetCommitRequest, call: Call) -
                 same.partitions += other.partitions
         answer(outcome)
 
-    node.groups.commit_in_transaction(request, done)
+    verify_offsets(node, request, call.version, lambda: node.groups.commit_in_transaction(request, done), done)
     return None

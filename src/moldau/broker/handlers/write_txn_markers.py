@@ -79,13 +79,14 @@ class _Writing:
 
     def _write(self, marker: WritableTxnMarker, batch: bytes, key: TopicPartition, ended: Ended) -> None:
         replicas = self.node.replicas
+        found = replicas.partitions.get(key)
+        if found is None or found.log is None:
+            ended(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return
+        if key[0] == CONSUMER_OFFSETS:
+            self._write_offsets(marker, batch, key[1], ended)
+            return
         try:
-            found = replicas.partitions.get(key)
-            if found is None or found.log is None:
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{key[0]}-{key[1]} is not here")
-            if key[0] == CONSUMER_OFFSETS:
-                self._write_offsets(marker, batch, key[1], ended)
-                return
             transaction = TransactionalAppend(transaction_version=marker.transaction_version)
             result = replicas.append(key, bytearray(batch), ACKS_ALL, AppendOrigin.COORDINATOR, transaction)
         except ApiError as error:
