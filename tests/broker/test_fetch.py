@@ -55,7 +55,29 @@ def test_limits_cut_batches_but_never_the_first(broker: Broker, moldau_topic: st
         broker.produce(moldau_topic, records(b"x" * 1000))
     assert len(values_of(broker.fetch(moldau_topic, partition_max_bytes=1).records)) == 1
     assert len(values_of(broker.fetch(moldau_topic, max_bytes=2500).records)) == 2
-    assert broker.fetch(moldau_topic, version=2, partition_max_bytes=1).records in (b"", None)
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_old_versions_get_a_part_of_a_batch_that_is_too_large(broker: Broker, moldau_topic: str, version: int) -> None:
+    """So that their clients see that there is more than they have asked for."""
+    broker.produce(moldau_topic, records(b"x" * 1000))
+    answer = broker.fetch(moldau_topic, version=version, partition_max_bytes=100)
+    assert len(answer.records or b"") == 100
+    assert list(entries(bytes(answer.records or b""))) == []
+
+
+@pytest.mark.parametrize("version", [3, 4, 12])
+def test_only_the_first_partition_exceeds_the_limit(broker: Broker, version: int) -> None:
+    """A second batch that does not fit is left out: in part it would look like one that is too large for the client."""
+    topic = f"two-partitions-{version}"
+    broker.cluster.create_topic(topic, 2)
+    for partition in range(2):
+        broker.produce(topic, records(b"x" * 1000), partition=partition)
+    wanted = [FetchPartition(partition=partition, partition_max_bytes=5000) for partition in range(2)]
+    request = FetchRequest(topics=[FetchTopic(topic=topic, partitions=wanted)], max_bytes=1500)
+    first, second = broker.cluster.request(request, version).responses[0].partitions
+    assert len(first.records or b"") > 1000
+    assert (second.error_code, second.high_watermark, second.records or b"") == (0, 1, b"")
 
 
 @pytest.mark.parametrize("offset", [-1, 3])

@@ -1,8 +1,10 @@
 """Reading for a fetch: from which partitions, how much, up to where, and what to tell about each.
 
 The partitions of a request are read in its order until `max_bytes` are used up. The first that has anything gives at
-least one whole batch, however large, so that a consumer always gets on (KIP-74). A reader sees up to its isolation:
-followers up to the end, consumers up to the high watermark, those of committed records up to the last stable offset.
+least one whole batch, however large, so that a consumer always gets on (KIP-74). Another whose next batch does not fit
+gives nothing, rather than a part of it: a client takes that for a batch that it can never get. A reader sees up to its
+isolation: followers up to the end, consumers up to the high watermark, those of committed records up to the last stable
+offset.
 
 Nothing here waits for a disk: `NotInCache` says that a thread has to read, for which there is `wait`.
 """
@@ -63,10 +65,10 @@ def find(
         if end is not None:
             diverging = EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
             return PartitionRead(log, high_watermark, last_stable_offset, log.log_start_offset, bound, None, diverging)
-    found = find_slice(
-        log, wanted.fetch_offset, bound, min(bytes_max, wanted.partition_max_bytes),
-        at_least_one=at_least_one, wait=reading.wait,
-    )  # fmt: skip
+    bytes_max = min(bytes_max, wanted.partition_max_bytes)
+    found = find_slice(log, wanted.fetch_offset, bound, bytes_max, wait=reading.wait)
+    if found is not None and found.size_bytes > bytes_max and not at_least_one:
+        found = None
     return PartitionRead(log, high_watermark, last_stable_offset, log.log_start_offset, bound, found)
 
 

@@ -25,6 +25,7 @@ from moldau.storage.log import AppendResult, Log
 from moldau.storage.log_directories import LogDirectories
 from moldau.storage.log_directory import TopicPartition
 from moldau.storage.producer_append import AppendOrigin
+from moldau.storage.producer_verification import VerificationGuard
 
 LogPartition: TypeAlias = Partition[Log]
 ACKS_ALL = -1
@@ -37,6 +38,17 @@ class Surroundings(NamedTuple):
     """Whether a broker is registered."""
     is_known: Callable[[TopicPartition], bool]
     """Whether the cluster has a partition of this name."""
+
+
+class TransactionalAppend(NamedTuple):
+    """What an append in a transaction has to show (KIP-890), and of which version a marker is (KIP-1228)."""
+
+    guard: VerificationGuard | None = None
+    is_verification_required: bool = False
+    transaction_version: int = 0
+
+
+NO_TRANSACTION = TransactionalAppend()
 
 
 class Replicas:
@@ -102,7 +114,12 @@ class Replicas:
     # -- appending
 
     def append(
-        self, key: TopicPartition, records: Buffer, acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        key: TopicPartition,
+        records: Buffer,
+        acks: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction: TransactionalAppend = NO_TRANSACTION,
     ) -> AppendResult:
         """Append as leader. What waits for the new records hears of them before this returns."""
         partition = self.partitions.get(key) or self.partition(key)
@@ -110,7 +127,18 @@ class Replicas:
         if acks == ACKS_ALL:
             partition.require_min_isr()
         try:
-            result = log.append_as_leader(records, partition.leader_epoch, origin)
+            if transaction is NO_TRANSACTION:
+                result = log.append_as_leader(records, partition.leader_epoch, origin)
+            else:
+                guard, is_required, version = transaction
+                result = log.append_as_leader(
+                    records,
+                    partition.leader_epoch,
+                    origin,
+                    guard=guard,
+                    verification_required=is_required,
+                    transaction_version=version,
+                )
         except OSError as error:
             raise self.directories.failed(log, error) from error
         if partition.remote_replicas:
