@@ -17,11 +17,12 @@ from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
 from moldau.coordinator.runtime.result import Reply, Result
 from moldau.coordinator.runtime.shard import Shard
-from moldau.records.batch import NO_PRODUCER_ID, NO_SEQUENCE, Producer
+from moldau.records.batch import NO_PRODUCER, NO_PRODUCER_ID, NO_SEQUENCE, Producer
 from moldau.records.builder import build_batch
 from moldau.records.compression import CompressionType
 from moldau.replication.delayed_offsets import DelayedProduce
 from moldau.replication.replicas import ACKS_ALL, Replicas
+from moldau.storage.log import Log
 from moldau.storage.log_directory import TopicPartition
 from moldau.storage.producer_append import AppendOrigin
 
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 RECORD_OVERHEAD_BYTES = 40  # more than the lengths and deltas of a record take
 BATCH_OVERHEAD_BYTES = 61
+NO_EPOCH = -1
 
 # What a client is told of an append that failed, as Kafka's coordinators say it.
 TOLD = {
@@ -67,6 +69,7 @@ class ActiveShard:
         write_timeout_ms: int,
         compression: CompressionType,
         give_up: Callable[[ErrorCode], None],
+        end_offset: int,
     ) -> None:
         self.key = key
         self.shard = shard
@@ -77,18 +80,22 @@ class ActiveShard:
         self._give_up = give_up
         self._loop = asyncio.get_running_loop()
         self._staged: list[Written] = []
-        self._end_offset = 0  # of what was appended from here
+        self._end_offset = end_offset  # of what operations see: what was loaded, and then what was appended
         self._is_over = False
 
     def run(self, operation: Callable[[Any], Result[Any]], done: Done) -> None:
         """Carry out an operation; its refusal, or its answer when the time has come, goes to `done`."""
         try:
             result = operation(self.shard)
-            size_bytes = self._check(result) if result.records else 0
         except ApiError as error:
             done(error)
             return
         if result.records:
+            try:
+                size_bytes = self._check(result)
+            except ApiError as error:
+                self._fail([Written(result, done, 0)], error.code)
+                return
             if result.is_replayed:
                 for key, value in result.records:
                     self.shard.replay(key, value, result.producer.producer_id)
@@ -121,7 +128,7 @@ class ActiveShard:
     # -- writing
 
     def _check(self, result: Result[Any]) -> int:
-        """Before anything changes: whether the records could be appended; how large they are."""
+        """Before anything is replayed: whether the records could be appended; how large they are."""
         partition = self._replicas.partition(self.key)
         log = partition.require_log()
         partition.require_min_isr()
@@ -131,7 +138,20 @@ class ActiveShard:
         if size_bytes > log.settings.max_message_bytes:
             message = f"records of {size_bytes} bytes are more than the internal topic takes"
             raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, message)
+        if result.producer is not NO_PRODUCER:
+            self._check_epoch(result.producer, log)
         return size_bytes
+
+    def _check_epoch(self, producer: Producer, log: Log) -> None:
+        """A zombie's records are refused before they are replayed: the log would refuse them only after."""
+        entry = log.producer_state.producers.get(producer.producer_id)
+        epochs = [written.result.producer for written in self._staged]
+        newest = max(
+            (one.producer_epoch for one in epochs if one.producer_id == producer.producer_id),
+            default=NO_EPOCH if entry is None else entry.producer_epoch,
+        )
+        if producer.producer_epoch < newest:
+            raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH, f"the epoch of the producer is {newest}")
 
     def _stage(self, written: Written) -> None:
         if not self._staged:
@@ -194,7 +214,7 @@ class ActiveShard:
     # -- answering
 
     def _when_replicated(self, written: list[Written]) -> None:
-        """Answer now, or when everything that was written from here is replicated."""
+        """Answer now, or when everything that operations have seen is replicated."""
         outcome = self._replicas.replicated_to(self.key, self._end_offset)
         if outcome is ErrorCode.NONE:
             self._succeed(written)
@@ -232,5 +252,7 @@ class ActiveShard:
         for result, done, _ in written:
             if result.on_append is not None:
                 result.on_append(told)
-            if not (isinstance(result.response, Reply) and result.response.is_given):
+            if isinstance(result.response, Reply) and result.response.is_given:
+                result.response.then(done)
+            else:
                 done(ApiError(told, "the coordinator could not write what it decided"))

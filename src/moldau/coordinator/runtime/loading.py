@@ -16,14 +16,12 @@ from moldau.storage.log_reading import find_slice
 
 logger = logging.getLogger(__name__)
 
-PIECE_BYTES = 1 << 20
 
-
-def load(log: Log, shard: Shard, end_offset: int, is_wanted: Callable[[], bool]) -> int:
+def load(log: Log, shard: Shard, end_offset: int, piece_bytes: int, is_wanted: Callable[[], bool]) -> int:
     """Replay everything before an offset; how many records that were. Ends early if nobody wants it any more."""
     offset, count = log.log_start_offset, 0
     while offset < end_offset and is_wanted():
-        piece = find_slice(log, offset, end_offset, PIECE_BYTES)
+        piece = find_slice(log, offset, end_offset, piece_bytes)
         if piece is None:
             break
         for batch in batches(piece.read()):

@@ -54,10 +54,14 @@ class _Standing(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSettings:
-    """`write_timeout_ms` is `offsets.commit.timeout.ms` for groups, `request.timeout.ms` for transactions."""
+    """`write_timeout_ms` is `offsets.commit.timeout.ms` for groups, `request.timeout.ms` for transactions.
+
+    `load_buffer_bytes` are read at once while a shard is loaded.
+    """
 
     write_timeout_ms: int = 5_000
     compression: CompressionType = CompressionType.NONE
+    load_buffer_bytes: int = 5 << 20
 
 
 class Runtime(Generic[S]):
@@ -184,7 +188,8 @@ class Runtime(Generic[S]):
             log = self._replicas.log(key)
             end_offset = log.log_end_offset
             loop = asyncio.get_running_loop()
-            count = await loop.run_in_executor(self._readers, load, log, shard, end_offset, is_wanted)
+            piece_bytes = self._settings.load_buffer_bytes
+            count = await loop.run_in_executor(self._readers, load, log, shard, end_offset, piece_bytes, is_wanted)
         except Exception as error:
             standing.state = ShardState.FAILED
             logger.exception("%s-%d could not be loaded", *key)
@@ -203,6 +208,7 @@ class Runtime(Generic[S]):
             write_timeout_ms=self._settings.write_timeout_ms,
             compression=self._settings.compression,
             give_up=partial(self._reload, partition, standing),
+            end_offset=end_offset,
         )
         standing.state = ShardState.ACTIVE
         shard.loaded()

@@ -1,0 +1,39 @@
+"""Every scenario in `transactions/`: a line is what happens, the indented lines below it are what came of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.script.scripted_transactions import ScriptedTransactions
+
+SCRIPTS = sorted((Path(__file__).parent / "transactions").glob("*.txt"))
+INDENT = "    "
+
+
+def played(script: str) -> str:
+    """The script with what really came of each of its lines."""
+    coordinator = ScriptedTransactions()
+    lines: list[str] = []
+    for line in script.splitlines():
+        if line.startswith(INDENT):
+            continue
+        lines.append(line)
+        if line and not line.startswith("#"):
+            lines += [INDENT + said for said in coordinator.obey(line)]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_scenario(path: Path) -> None:
+    written = path.read_text()
+    found = played(written)
+    if os.environ.get("MOLDAU_REWRITE_SCRIPTS"):
+        path.write_text(found)
+    assert found == written
+
+
+def test_there_are_scenarios() -> None:
+    assert len(SCRIPTS) >= 10
