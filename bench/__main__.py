@@ -8,7 +8,15 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import bench_cleaner, bench_network, bench_protocol, bench_records, bench_storage_open
+from bench import (
+    bench_broker,
+    bench_cleaner,
+    bench_network,
+    bench_protocol,
+    bench_records,
+    bench_storage,
+    bench_storage_open,
+)
 from bench.measure import Row, table
 
 BENCHES = {
@@ -16,7 +24,9 @@ BENCHES = {
     "records": bench_records.rows,
     "network": bench_network.rows,
     "cleaner": bench_cleaner.rows,
+    "storage": bench_storage.rows,
     "storage_open": bench_storage_open.rows,
+    "broker": bench_broker.rows,
 }
 
 

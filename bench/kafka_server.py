@@ -1,0 +1,96 @@
+"""Apache Kafka 4.3.0 as a process: one node that is broker and controller (KRaft), with Kafka's own defaults.
+
+The options of the JVM are those of Kafka's start script, with a heap of at most 1 GB; the script itself is left out, so
+its time is not counted. Only the internal topics differ, which one node cannot replicate and which are kept
+small so that they cost nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import uuid
+from pathlib import Path
+
+from bench.bench_broker_process import BrokerProcess, free_ports
+from tests.java_tools import fetch_jars
+
+VERSION = "4.3.0"
+LOG4J_VERSION = "2.25.4"  # what this Kafka ships with
+FORMAT_S_MAX = 60
+
+_JVM_OPTIONS = (
+    "-Xmx1g",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+    "-Djava.awt.headless=true",
+)
+_LOG4J = """rootLogger.level=WARN
+rootLogger.appenderRef.stdout.ref=STDOUT
+appender.stdout.type=Console
+appender.stdout.name=STDOUT
+appender.stdout.layout.type=PatternLayout
+appender.stdout.layout.pattern=[%d] %p %m (%c)%n
+"""
+_SETTINGS = {
+    "process.roles": "broker,controller",
+    "node.id": 1,
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "offsets.topic.num.partitions": 1,
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.num.partitions": 1,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+}
+
+
+class KafkaServer(BrokerProcess):
+    name = "kafka"
+    warm_up_s = 12.0
+
+    def prepare(self) -> None:
+        (controller_port,) = free_ports(1)
+        controller = f"127.0.0.1:{controller_port}"
+        settings = {
+            **_SETTINGS,
+            "controller.quorum.voters": f"1@{controller}",
+            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "log.dirs": self.data,
+        }
+        self._properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        self._log4j.write_text(_LOG4J)
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        formatting = ["format", "--cluster-id", cluster_id, "--config", str(self._properties)]
+        done = subprocess.run(
+            self._java("kafka.tools.StorageTool", *formatting), capture_output=True, timeout=FORMAT_S_MAX, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"Kafka's storage tool failed:\n{done.stdout.decode()}{done.stderr.decode()}")
+
+    def command(self) -> list[str]:
+        return self._java("kafka.Kafka", str(self._properties))
+
+    def _java(self, name: str, *arguments: str) -> list[str]:
+        jars = kafka_jars()
+        log4j = f"-Dlog4j2.configurationFile={self._log4j}"
+        return ["java", *_JVM_OPTIONS, log4j, "-cp", f"{jars}/*", name, *arguments]
+
+    @property
+    def _properties(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def _log4j(self) -> Path:
+        return self.folder / "log4j2.properties"
+
+
+def kafka_jars() -> Path:
+    """The broker and all that it needs, from Maven Central."""
+    binding = f"org.apache.logging.log4j:log4j-slf4j-impl:{LOG4J_VERSION}"
+    return fetch_jars(f"org.apache.kafka:kafka_2.13:{VERSION}", binding, transitive=True)
