@@ -27,10 +27,7 @@ class Batch(NamedTuple):
     producer: Producer = NO_PRODUCER
     transactional: bool = False
     aborts: bool | None = None  # for the end of a transaction: whether it aborts
-
-    @property
-    def max_timestamp(self) -> int:
-        return max(record.timestamp for record in self.records)
+    max_timestamp: int = -1
 
 
 class Transaction(NamedTuple):
@@ -65,7 +62,8 @@ def make_batch(
     data = build_batch(
         list(records), base_offset=base_offset, leader_epoch=epoch, producer=producer, transactional=transactional
     )
-    return Batch(data, base_offset, records[-1].offset, epoch, records, producer, transactional)
+    largest = max(record.timestamp for record in records)
+    return Batch(data, base_offset, records[-1].offset, epoch, records, producer, transactional, None, largest)
 
 
 def make_marker(base_offset: int, epoch: int, producer: Producer, timestamp: int, *, aborts: bool) -> Batch:
@@ -78,9 +76,8 @@ def make_marker(base_offset: int, epoch: int, producer: Producer, timestamp: int
         base_offset=base_offset,
         leader_epoch=epoch,
     )
-    return Batch(
-        data, base_offset, base_offset, epoch, (Record(base_offset, timestamp, b"", b""),), producer, True, aborts
-    )
+    record = Record(base_offset, timestamp, b"", b"")
+    return Batch(data, base_offset, base_offset, epoch, (record,), producer, True, aborts, timestamp)
 
 
 def as_sent(batches: Iterable[Batch]) -> bytearray:
@@ -99,43 +96,49 @@ class LogModel:
     """The batches that were written and not truncated; those before `start` may be gone from the files."""
 
     batches: list[Batch] = field(default_factory=list)
+    written: list[Batch] = field(default_factory=list)  # the same before they were cleaned
     start: int = 0
     end: int = 0
     high_watermark: int = 0
     flushed: int = 0  # what is before this survives every crash
     epochs: list[tuple[int, int]] = field(default_factory=list)
+    cleaned: int = 0  # nothing before this is truncated
+    deleted: int = 0  # the furthest that it ever started
+    epoch_max: int = 0  # the cluster's, which never goes back
 
     def append(self, batch: Batch) -> None:
         self.batches.append(batch)
+        self.written.append(batch)
         self.end = batch.last_offset + 1
         self.start_epoch(batch.epoch, batch.base_offset)
 
     def start_epoch(self, epoch: int, offset: int) -> None:
-        if epoch > self.latest_epoch:
+        self.epoch_max = max(self.epoch_max, epoch)
+        if not self.epochs or epoch > self.epochs[-1][0]:
             self.epochs = [entry for entry in self.epochs if entry[1] < offset] + [(epoch, offset)]
-
-    @property
-    def latest_epoch(self) -> int:
-        return self.epochs[-1][0] if self.epochs else -1
 
     def truncate_to(self, offset: int) -> None:
         if offset < self.end:
-            kept = [batch for batch in self.batches if batch.last_offset < offset]
-            cut = self.batches[len(kept) :]
-            self.batches = kept
-            self.end = min([offset, *(batch.base_offset for batch in cut)])
+            cut = [batch.base_offset for batch in self.batches if batch.last_offset >= offset]
+            self.end = min([offset, *cut])
+            self.keep_before(self.end)
         self.epochs = [entry for entry in self.epochs if entry[1] < min(offset, self.end)]
         self.start, self.high_watermark, self.flushed = (
             min(value, self.end) for value in (self.start, self.high_watermark, self.flushed)
         )
 
+    def keep_before(self, end: int) -> None:
+        self.batches = [batch for batch in self.batches if batch.last_offset < end]
+        self.written = [batch for batch in self.written if batch.last_offset < end]
+
     def start_anew(self, offset: int) -> None:
-        self.batches, self.epochs = [], []
+        self.batches, self.written, self.epochs = [], [], []
         self.start = self.end = self.high_watermark = self.flushed = offset
 
     def advance_start(self, offset: int) -> None:
         if offset > self.start:
             self.start = offset
+            self.deleted = max(self.deleted, offset)
             self.epochs = epochs_from(self.epochs, offset)
 
     # -- what follows from the batches
@@ -149,6 +152,32 @@ class LogModel:
         for batch in self.batches:
             yield from (record for record in batch.records if record.offset >= self.start)
 
+    def is_aborted(self, batch: Batch) -> bool:
+        """Whether it holds records of a transaction that was aborted."""
+        return batch.transactional and any(
+            one.aborted
+            and one.producer_id == batch.producer.producer_id
+            and one.first_offset <= batch.base_offset < one.last_offset
+            for one in self.transactions
+        )
+
+    def clean(self, cleaned: list[Batch], first_offset: int, end_offset: int) -> None:
+        """Take what a cleaning made of the batches between offsets, if no record is missing that has to be there."""
+        left = {record.offset: record for batch in cleaned for record in batch.records}
+        latest: dict[bytes | None, int] = {}
+        for batch in self.batches:
+            if batch.aborts is None and not self.is_aborted(batch):
+                latest.update((record.key, record.offset) for record in batch.records if record.offset < end_offset)
+        for batch in self.from_offset(first_offset):
+            for record in batch.records:
+                if record.offset in left:
+                    assert left.pop(record.offset) == record
+                    continue
+                assert record.offset < end_offset
+                assert self.is_aborted(batch) or latest[record.key] > record.offset, record
+        assert not left, "records that nobody wrote"
+        self.batches = cleaned
+
     def first_since(self, timestamp: int) -> tuple[int, int] | None:
         return next(((r.offset, r.timestamp) for r in self.records if r.timestamp >= timestamp), None)
 
@@ -157,7 +186,7 @@ class LogModel:
         """Finished ones in the order of their markers, and then open ones."""
         finished: list[Transaction] = []
         first_offsets: dict[int, int] = {}
-        for batch in self.batches:
+        for batch in self.written:
             producer_id = batch.producer.producer_id
             if batch.aborts is not None:
                 first = first_offsets.pop(producer_id, None)
@@ -186,7 +215,7 @@ class LogModel:
     @property
     def producers(self) -> dict[int, ProducerModel]:
         found: dict[int, ProducerModel] = {}
-        for batch in self.batches:
+        for batch in self.written:
             producer_id, epoch, base_sequence = batch.producer
             if producer_id < 0:
                 continue

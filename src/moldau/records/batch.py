@@ -36,6 +36,7 @@ from moldau.records.record import TimestampType
 Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
 
 MAGIC_V2 = 2
+MAGIC_AT = 16  # in every format
 LOG_OVERHEAD_BYTES = 12  # base offset and length, which every format begins with
 HEADER_BYTES = 61
 
@@ -43,6 +44,7 @@ LOG_APPEND_TIME_FLAG = 0x08
 TRANSACTIONAL_FLAG = 0x10
 CONTROL_FLAG = 0x20
 DELETE_HORIZON_FLAG = 0x40
+BROKERS_FLAGS = LOG_APPEND_TIME_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG  # what no client may set
 
 NO_PRODUCER_ID = -1
 NO_SEQUENCE = -1
@@ -54,8 +56,8 @@ _INT64_MAX = (1 << 63) - 1
 HEADER = Struct(">qiibIhiqqqhii")
 HEADER_HEAD = Struct(">qiibI")  # up to the checksum
 HEADER_TAIL = Struct(">hiqqqhii")  # what it covers of the header
-_ASSIGNED = Struct(">qii")
-_ATTRIBUTES_AT = HEADER_HEAD.size
+ASSIGNED = Struct(">qii")  # what a broker sets, and the length between
+ATTRIBUTES_AT = HEADER_HEAD.size  # from here on the checksum covers a batch
 
 
 class Producer(NamedTuple):
@@ -182,16 +184,15 @@ class RecordBatch:
 
     def check(self) -> None:
         """`CorruptRecord` unless size, magic, checksum and counts agree: true of every batch in a log."""
+        position, view = self.position, memoryview(self.buffer)
         size = LOG_OVERHEAD_BYTES + self.length
         if size < HEADER_BYTES:
             raise self._corrupt(f"its size {size} is less than a header's {HEADER_BYTES} bytes")
-        end = self.position + size
-        view = memoryview(self.buffer)
-        if end > len(view):
-            raise self._corrupt(f"its size is {size} bytes, but {len(view) - self.position} are there")
+        if position + size > len(view):
+            raise self._corrupt(f"its size is {size} bytes, but {len(view) - position} are there")
         if self.magic != MAGIC_V2:
             raise self._corrupt(f"its magic is {self.magic}, not {MAGIC_V2}")
-        crc = crc32c(view[self.position + _ATTRIBUTES_AT : end])
+        crc = crc32c(view[position + ATTRIBUTES_AT : position + size])
         if crc != self.crc:
             raise self._corrupt(f"its checksum is {self.crc}, its contents' is {crc}")
         last_offset_delta = self.last_offset_delta
@@ -203,25 +204,29 @@ class RecordBatch:
     def check_produced(self) -> None:
         """Beyond `check`, what holds for a batch that comes from a producer; the error codes are Kafka's."""
         self.check()
+        if (
+            self.attributes & BROKERS_FLAGS == 0
+            and self.count == self.last_offset_delta + 1
+            and (self.producer_id < 0 or self.base_sequence >= 0)
+        ):
+            return
         if self.attributes & LOG_APPEND_TIME_FLAG:
             raise self._corrupt("clients may not set a log append time", ErrorCode.INVALID_TIMESTAMP)
-        problem = None
         if self.count != self.last_offset_delta + 1:
             problem = f"it has {self.count} records and last offset delta {self.last_offset_delta}"
         elif self.attributes & CONTROL_FLAG:
             problem = "clients may not write control records"
         elif self.attributes & DELETE_HORIZON_FLAG:
             problem = "clients may not set a delete horizon"
-        elif self.producer_id > NO_PRODUCER_ID and self.base_sequence < 0:
+        else:
             problem = f"its base sequence is {self.base_sequence} with producer id {self.producer_id}"
-        if problem:
-            raise self._corrupt(problem, ErrorCode.INVALID_RECORD)
+        raise self._corrupt(problem, ErrorCode.INVALID_RECORD)
 
     def assign(self, base_offset: int, leader_epoch: int) -> None:
         """Give the batch its place in the log; the checksum does not cover these fields, so it stays right."""
         self.base_offset = base_offset
         self.leader_epoch = leader_epoch
-        _ASSIGNED.pack_into(self.buffer, self.position, base_offset, self.length, leader_epoch)
+        ASSIGNED.pack_into(self.buffer, self.position, base_offset, self.length, leader_epoch)
 
     def set_log_append_time(self, timestamp_ms: int) -> None:
         """Make the broker's time the time of all records; the checksum is computed again."""
@@ -244,7 +249,7 @@ class RecordBatch:
         start = self.position
         HEADER_TAIL.pack_into(
             self.buffer,
-            start + _ATTRIBUTES_AT,
+            start + ATTRIBUTES_AT,
             self.attributes,
             self.last_offset_delta,
             self.base_timestamp,
@@ -254,7 +259,7 @@ class RecordBatch:
             self.base_sequence,
             self.count,
         )
-        self.crc = crc32c(memoryview(self.buffer)[start + _ATTRIBUTES_AT : start + self.size_bytes])
+        self.crc = crc32c(memoryview(self.buffer)[start + ATTRIBUTES_AT : start + self.size_bytes])
         HEADER_HEAD.pack_into(
             self.buffer, start, self.base_offset, self.length, self.leader_epoch, self.magic, self.crc
         )

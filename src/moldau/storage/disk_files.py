@@ -83,6 +83,9 @@ class DiskFile(File):
     def read(self, size: int, position: int) -> bytes:
         return os.pread(self._descriptor, size, position)
 
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        return os.preadv(self._descriptor, (buffer,), position)
+
     def read_now(self, size: int, position: int) -> Buffer | None:
         if not _READ_NOW_FLAG:
             return os.pread(self._descriptor, size, position)

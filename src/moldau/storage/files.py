@@ -70,6 +70,10 @@ class File(ABC):
         """`size` bytes from `position`; fewer at the end of the file."""
 
     @abstractmethod
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill a buffer from `position` on; how many bytes came, fewer than it holds at the end of the file."""
+
+    @abstractmethod
     def read_now(self, size: int, position: int) -> Buffer | None:
         """As `read`, or None when some of it would have to come from the disk."""
 

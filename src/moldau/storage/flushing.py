@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
-from moldau.storage.log import Log
+from moldau.storage.log import Log, UnsavedEpochs
 from moldau.storage.segment import Segment
 
 WorkersOf = Callable[[Log], Executor | None]
@@ -40,6 +40,7 @@ class _Sync(NamedTuple):
     segments: list[Segment]
     active: Segment
     has_new_names: bool
+    epochs: UnsavedEpochs | None
     end_offset: int
     truncations: int
 
@@ -53,7 +54,9 @@ class _Sync(NamedTuple):
                 segment.file.sync()
             else:
                 segment.sync()
-        if self.has_new_names:
+        if self.epochs is not None:
+            self.epochs.save()  # syncs the directory as well
+        elif self.has_new_names:
             self.log.place.files.sync_directory(self.directory)
 
     @property
@@ -124,7 +127,8 @@ class Flusher:
         active = log.segments.active
         segments = [segment for segment in log.unflushed() if segment.base_offset < end_offset]
         has_new_names = log.recovery_point <= active.base_offset
-        sync = _Sync(log, log.place.directory, segments, active, has_new_names, end_offset, log.truncations)
+        epochs = log.unsaved_epochs()
+        sync = _Sync(log, log.place.directory, segments, active, has_new_names, epochs, end_offset, log.truncations)
         running = asyncio.get_running_loop().run_in_executor(workers, sync.run)
         running.add_done_callback(partial(self._ended, sync))
 
@@ -146,6 +150,8 @@ class Flusher:
 
     def _succeeded(self, sync: _Sync) -> None:
         log = sync.log
+        if sync.epochs is not None:
+            log.saved_epochs_version = sync.epochs.version
         reached = -1
         if log.truncations == sync.truncations:
             reached = sync.end_offset

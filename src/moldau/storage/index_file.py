@@ -17,7 +17,8 @@ from the size. An entry of zeros is never written, except as the first of a time
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import starmap
 from mmap import PAGESIZE
 from pathlib import Path
 from struct import Struct
@@ -148,30 +149,48 @@ class IndexFile:
                 entries = 0
         self._set(entries, self._entry(file, entries - 1) if entries else self.NOTHING)
 
-    def _make_room(self) -> File:
-        """Map the file if it is not mapped, and take space for the next page of entries if there is none."""
+    def _make_room(self, count: int = 1) -> File:
+        """Map the file if it is not mapped, and take space for more entries, in whole pages, if there is none."""
         size, entries = self.ENTRY.size, self.entries
         file = self._open_files.get(self.path, create=not entries)
         mapping = file.map(self._full_bytes)
         self._mapped = ref(file)
-        if entries >= self._room:
+        if entries + count > self._room:
             start = entries * size
-            end = min(-(-(start + size) // PAGESIZE) * PAGESIZE, len(mapping))
+            end = min(-(-(start + count * size) // PAGESIZE) * PAGESIZE, len(mapping))
             file.reserve(start, end)
             self._room = end // size
         return file
 
     def _append(self, first: int, second: int) -> None:
         """The hot path of every log."""
-        file = self._mapped()
-        if file is None or self._entries >= self._room:
+        file, entries, entry = self._mapped(), self._entries, self.ENTRY
+        if file is None or entries >= self._room:
             file = self._make_room()
         file.is_recent = True
         mapping = file.mapping
         assert mapping is not None
-        self.ENTRY.pack_into(mapping, self._entries * self.ENTRY.size, first, second)
-        self._entries += 1
+        entry.pack_into(mapping, entries * entry.size, first, second)
+        self._entries = entries + 1
         self._last = first, second
+
+    def extend(self, entries: Sequence[Entry]) -> None:
+        """Append entries that ascend and for which there is room; the first field is relative as in the file."""
+        if not entries:
+            return
+        assert self._last_entry < entries[0] <= entries[-1], (self.path, self._last, entries[0])
+        assert self.room >= len(entries), self.path
+        mapping = self._make_room(len(entries)).mapping
+        assert mapping is not None
+        start = self._entries * self.ENTRY.size
+        data = b"".join(starmap(self.ENTRY.pack, entries))
+        mapping[start : start + len(data)] = data
+        self._set(self._entries + len(entries), entries[-1])
+
+    @property
+    def room(self) -> int:
+        """How many entries fit, beside the last one of a time index."""
+        return self._entries_max - 1 - self.entries
 
     def _truncate_to(self, bound: int, field: int) -> None:
         """Remove the entries that have at least `bound` in a field.

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,10 +23,11 @@ from moldau.records.batch import Buffer, RecordBatch
 from moldau.records.record import NO_TIMESTAMP
 from moldau.storage.checkpoints import write_leader_epochs
 from moldau.storage.file_names import DELETED_SUFFIX
-from moldau.storage.leader_epochs import LeaderEpochs
+from moldau.storage.leader_epochs import EpochEntry, LeaderEpochs
 from moldau.storage.log_place import LogPlace
 from moldau.storage.log_settings import LogSettings
-from moldau.storage.producer_append import AppendOrigin, CompletedTransaction, PreparedAppend
+from moldau.storage.plain_append import RECENT_BATCHES_MAX, append_plain
+from moldau.storage.producer_append import NOTHING_PREPARED, AppendOrigin, CompletedTransaction, PreparedAppend
 from moldau.storage.producer_state import ProducerState
 from moldau.storage.producer_verification import VerificationGuard
 from moldau.storage.segment import RELATIVE_OFFSET_MAX, Segment
@@ -34,8 +36,10 @@ from moldau.storage.snapshots import Snapshots
 from moldau.storage.transaction_index import AbortedTransaction
 from moldau.storage.validation import LeaderValidation, follower_batches
 
-RECENT_BATCHES_MAX = 128
 PRODUCER_EXPIRATION_MS = 24 * 60 * 60 * 1000  # producer.id.expiration.ms
+
+_CLIENT = AppendOrigin.CLIENT  # looking up a member of an enum costs more than the comparison
+_new_tuple = tuple.__new__
 
 
 class AppendResult(NamedTuple):
@@ -53,6 +57,17 @@ class RemovedSegment(NamedTuple):
 
     due_ms: int
     segment: Segment
+
+
+class UnsavedEpochs(NamedTuple):
+    """The leader epochs of a log as they were at a moment; may be saved in any thread."""
+
+    place: LogPlace
+    version: int
+    entries: list[EpochEntry]
+
+    def save(self) -> None:
+        write_leader_epochs(self.place.files, self.place.epochs_path, self.entries)
 
 
 class Log:
@@ -84,13 +99,15 @@ class Log:
         self.producer_expiration_ms = producer_expiration_ms
         self.high_watermark = log_start_offset
         self.truncations = 0  # how often it was cut at its end
+        self.epochs_version = self.saved_epochs_version = 0  # how often the epochs have changed
         self.is_changed = True  # not when it was loaded after a clean stop, and is as it was then
         self.on_roll: Callable[[Log], None] = lambda _log: None
         self.flushed_ms = place.clock.now_ms()
         self.removed: deque[RemovedSegment] = deque()
         self.recent: dict[int, tuple[Segment, int, int]] = {}  # base offset → segment, position, size
         self._segment_ms = self._jittered()
-        self._validation = LeaderValidation(settings)
+        self.indexes_flushed = -1  # the end of the log when the indexes of its active segment were synced
+        self.validation = LeaderValidation(settings, self.place.clock)
 
     def __repr__(self) -> str:
         return f"Log({self.place}, [{self.log_start_offset}, {self.log_end_offset}))"
@@ -117,7 +134,7 @@ class Log:
         """Obey other settings from now on; segments that exist keep their index sizes."""
         self.settings = settings
         self._segment_ms = self._jittered()
-        self._validation = LeaderValidation(settings)
+        self.validation = LeaderValidation(settings, self.place.clock)
 
     def _jittered(self) -> int:
         """Partitions that began together must not all roll together."""
@@ -141,21 +158,25 @@ class Log:
         transaction_version: int = 0,
     ) -> AppendResult:
         """Check the batches, give them their offsets and this leader's epoch, and write them."""
-        now_ms = self.place.clock.now_ms()
-        valid = self._validation.batches(data, origin, now_ms, self.log_end_offset, leader_epoch)
-        prepared = self.producer_state.prepare(
-            valid.batches,
-            origin,
-            guard=guard,
-            verification_required=verification_required,
-            transaction_version=transaction_version,
-        )
-        if (original := prepared.duplicate) is not None:
-            first_offset = original.last_offset - original.offset_delta
-            return AppendResult(first_offset, original.last_offset, original.timestamp, self.log_start_offset, True)
         first_offset = self.log_end_offset
-        self._write(valid.data, valid.batches, prepared)
-        return AppendResult(first_offset, self.log_end_offset - 1, valid.log_append_time, self.log_start_offset)
+        if origin is _CLIENT and append_plain(self, data, leader_epoch):
+            values = first_offset, self.log_end_offset - 1, NO_TIMESTAMP, self.log_start_offset, False
+            return _new_tuple(AppendResult, values)  # half the price of the constructor
+        data, batches, log_append_time = self.validation.batches(data, origin, first_offset, leader_epoch)
+        prepared = NOTHING_PREPARED
+        if batches[0].producer_id >= 0 or len(batches) > 1:
+            prepared = self.producer_state.prepare(
+                batches,
+                origin,
+                guard=guard,
+                verification_required=verification_required,
+                transaction_version=transaction_version,
+            )
+            if (original := prepared.duplicate) is not None:
+                first_offset = original.last_offset - original.offset_delta
+                return AppendResult(first_offset, original.last_offset, original.timestamp, self.log_start_offset, True)
+        self._write(data, batches, prepared)
+        return AppendResult(first_offset, self.log_end_offset - 1, log_append_time, self.log_start_offset)
 
     def append_as_follower(self, data: Buffer) -> AppendResult | None:
         """Write the batches as the leader has them; None if there is no whole one."""
@@ -172,16 +193,25 @@ class Log:
         self.is_changed = True
         position = segment.size_bytes
         segment.append(data, batches)
-        self.note_completed(segment, prepared.completed)
-        self.log_end_offset = batches[-1].next_offset
-        self.producer_state.commit(prepared, self.log_end_offset)
-        self.note_epochs(batches)
+        last = batches[-1]
+        self.log_end_offset = end_offset = last.base_offset + last.last_offset_delta + 1
+        if prepared is NOTHING_PREPARED:
+            self.producer_state.map_end_offset = end_offset
+        else:
+            self.note_completed(segment, prepared.completed)
+            self.producer_state.commit(prepared, end_offset)
+        if last.leader_epoch != self.leader_epochs.latest_epoch:
+            self.note_epochs(batches)
         recent = self.recent
         for batch in batches:
             recent[batch.base_offset] = segment, position, batch.size_bytes
             position += batch.size_bytes
-        while len(recent) > RECENT_BATCHES_MAX:
-            del recent[next(iter(recent))]
+        if len(recent) > RECENT_BATCHES_MAX:
+            self.forget_older()
+
+    def forget_older(self) -> None:
+        """Keep only the later half of what was appended recently; one by one would cost more than the appends."""
+        self.recent = dict(islice(self.recent.items(), len(self.recent) - RECENT_BATCHES_MAX // 2, None))
 
     def note_completed(self, segment: Segment, completed: Iterable[CompletedTransaction]) -> None:
         """Put the aborted ones among completed transactions into the index of the segment with their markers."""
@@ -201,39 +231,50 @@ class Log:
     def start_epoch(self, epoch: int, start_offset: int) -> None:
         """Note where a leader epoch begins: when its first batch comes, or when this broker becomes leader."""
         if self.leader_epochs.assign(epoch, start_offset):
-            self.write_epochs()
+            self.epochs_changed()
 
-    def write_epochs(self, sync: bool = False) -> None:
+    def epochs_changed(self) -> None:
+        """They are to be saved before the recovery point moves: what comes after it is built again from the batches.
+
+        The checkpoint is never replaced by one that is not on the disk. It may be older than the log, and then says too
+        little or too much of what is recovered, but nothing wrong of what is not.
+        """
         self.is_changed = True
-        write_leader_epochs(self.place.files, self.place.epochs_path, self.leader_epochs.entries, sync=sync)
+        self.epochs_version += 1
 
     # -- rolling
 
     def _segment_for(self, size_bytes: int, batches: list[RecordBatch]) -> Segment:
         """The active segment, or a new one if an append of this size and time does not belong in it."""
-        settings, active = self.settings, self.segments.active
-        if size_bytes > settings.segment_bytes:
+        active, segment_bytes = self.segments.active, self.settings.segment_bytes
+        if size_bytes > segment_bytes:
             raise ApiError(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"{size_bytes} bytes of records do not fit in a segment of {settings.segment_bytes} (segment.bytes)",
+                f"{size_bytes} bytes of records do not fit in a segment of {segment_bytes} (segment.bytes)",
             )
-        last = batches[-1]
-        timestamp = last.max_timestamp if len(batches) == 1 else max(batch.max_timestamp for batch in batches)
-        if (
-            active.size_bytes > settings.segment_bytes - size_bytes
-            or last.base_offset + last.last_offset_delta - active.base_offset > RELATIVE_OFFSET_MAX
-            or active.is_full
-            or (active.size_bytes and self._is_old(active, timestamp))
-        ):
-            return self.roll(batches[0].base_offset)
-        return active
+        timestamp = max(batch.max_timestamp for batch in batches)
+        if self.belongs(active, size_bytes, batches[-1].last_offset, timestamp):
+            return active
+        return self.roll(batches[0].base_offset)
 
-    def _is_old(self, active: Segment, timestamp: int) -> bool:
-        """Whether `segment.ms` has passed between the segment's first batch and the one to come, or by the clock."""
+    def belongs(self, active: Segment, size_bytes: int, last_offset: int, timestamp: int) -> bool:
+        """Whether the active segment has room for an append, and is not too old for it.
+
+        Its age is between its first batch and the one to come, or by the clock where these have no timestamp.
+        """
+        active_bytes = active.size_bytes
+        if (
+            active_bytes + size_bytes > self.settings.segment_bytes
+            or last_offset - active.base_offset > RELATIVE_OFFSET_MAX
+            or active.is_full
+        ):
+            return False
+        if not active_bytes:
+            return True
         first_timestamp = active.first_timestamp
         if timestamp >= 0 and first_timestamp >= 0:
-            return timestamp - first_timestamp > self._segment_ms
-        return self.place.clock.now_ms() - active.created_ms > self._segment_ms
+            return timestamp - first_timestamp <= self._segment_ms
+        return self.place.clock.now_ms() - active.created_ms <= self._segment_ms
 
     def roll(self, base_offset: int | None = None) -> Segment:
         """Begin a new active segment; an empty one is not rolled."""
@@ -267,6 +308,17 @@ class Log:
         age_ms = self.place.clock.now_ms() - self.flushed_ms
         return unflushed >= self.settings.flush_messages or age_ms >= self.settings.flush_ms
 
+    @property
+    def checkpointed_recovery_point(self) -> int:
+        """What a checkpoint may say. The next start builds the indexes of the segment again that this is in.
+
+        Flushes leave the indexes of the active segment out, so it is in that one even if all records are on the disk:
+        the log may be rolled at its very end, and the segment before would not be looked at.
+        """
+        if self.recovery_point == self.indexes_flushed:
+            return self.recovery_point
+        return min(self.recovery_point, max(self.segments.active.base_offset, self.log_end_offset - 1))
+
     def unflushed(self) -> list[Segment]:
         """What has to be synced, in a thread, for all that is in the log now to be durable."""
         return self.segments.from_offset(self.recovery_point)
@@ -281,28 +333,24 @@ class Log:
         offset = self.log_end_offset
         for segment in self.unflushed():
             segment.sync()
-        self.sync_epochs()
-        self.flushed(offset)
-
-    def sync_epochs(self) -> None:
-        """Make the leader epochs, and the names of all files, durable; may run in any thread.
-
-        To be done before the recovery point moves: epochs are built again only from what is recovered.
-        """
-        if self.place.files.exists(self.place.epochs_path):
-            file = self.place.files.open(self.place.epochs_path)
-            try:
-                file.sync()
-            finally:
-                file.close()
+        if (epochs := self.unsaved_epochs()) is not None:
+            epochs.save()
+            self.saved_epochs_version = epochs.version
         self.place.files.sync_directory(self.place.directory)
+        self.flushed(offset)
+        self.indexes_flushed = offset
+
+    def unsaved_epochs(self) -> UnsavedEpochs | None:
+        """What has to be saved along with a sync, if it is not saved already."""
+        if self.epochs_version == self.saved_epochs_version:
+            return None
+        return UnsavedEpochs(self.place, self.epochs_version, self.leader_epochs.entries)
 
     def close(self) -> None:
         """A clean stop: all on disk, a snapshot at the end, indexes cut to size; unless nothing has changed."""
         if self.is_changed:
             self.segments.active.finish()
             self.snapshots.take(self.producer_state, self.log_end_offset, sync=True)
-            self.write_epochs(sync=True)
             self.flush()
         self.forget_files()
 
@@ -352,6 +400,6 @@ class Log:
             return False
         self.log_start_offset = offset
         if self.leader_epochs.truncate_from_start(offset):
-            self.write_epochs()
+            self.epochs_changed()
         self.producer_state.on_log_start_offset(offset)
         return True

@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 TopicPartition: TypeAlias = tuple[str, int]
 
-# More threads that only wait for the disk: what is synced at the same time shares a commit of the file system's journal.
+# More threads, which only wait for the disk: what is synced at the same time shares a commit of the file system.
 SYNCING = 16
 
 
@@ -234,7 +234,7 @@ def _log_start_offset(log: Log) -> int | None:
 
 
 _OFFSET_OF: dict[str, Callable[[Log], int | None]] = {
-    RECOVERY_POINT_CHECKPOINT: lambda log: log.recovery_point,
+    RECOVERY_POINT_CHECKPOINT: lambda log: log.checkpointed_recovery_point,
     LOG_START_CHECKPOINT: _log_start_offset,
     REPLICATION_CHECKPOINT: lambda log: log.high_watermark,
 }

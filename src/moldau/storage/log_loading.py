@@ -17,8 +17,6 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from moldau.base.errors import CorruptRecord
-from moldau.records.batch import RecordBatch
 from moldau.storage.checkpoints import read_leader_epochs
 from moldau.storage.file_names import (
     CLEANED_SUFFIX,
@@ -36,11 +34,10 @@ from moldau.storage.files import TEMPORARY_SUFFIX, CorruptFile
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.log import PRODUCER_EXPIRATION_MS, Log
 from moldau.storage.log_place import LogPlace
+from moldau.storage.log_recovery import Recovery
 from moldau.storage.log_settings import INT64_MAX, LogSettings
 from moldau.storage.log_truncation import truncate_fully_and_start_at
 from moldau.storage.producer_state import ProducerState
-from moldau.storage.replay import replay
-from moldau.storage.scan import whole_batches
 from moldau.storage.segment import Segment
 from moldau.storage.segments import Segments
 from moldau.storage.snapshots import Snapshots
@@ -89,9 +86,7 @@ def load_log(
         recovery_point=checkpointed.recovery_point,
         producer_expiration_ms=producer_expiration_ms,
     )
-    recovery = _Recovery(log, INT64_MAX if clean else checkpointed.recovery_point, progress)
-    if not clean and not epochs.entries:
-        damaged.append(segments.first.base_offset)  # a crash took them, or there are no records
+    recovery = Recovery(log, INT64_MAX if clean else checkpointed.recovery_point, progress)
     if clean and not damaged:
         recovery.trust()
     else:
@@ -107,6 +102,8 @@ def load_log(
     if not was_known and log.size_bytes:
         log.leader_epochs.clear()
         _rebuild_epochs(log)
+    if log.leader_epochs.truncate_from_start(log.log_start_offset):
+        log.epochs_changed()
     if log.log_start_offset > log.log_end_offset:
         truncate_fully_and_start_at(log, log.log_start_offset)
     log.high_watermark = max(log.log_start_offset, min(checkpointed.high_watermark, log.log_end_offset))
@@ -133,11 +130,7 @@ def _rebuild_epochs(log: Log) -> None:
             latest = log.leader_epochs.latest_epoch
             if batch.leader_epoch >= 0 and (latest is None or batch.leader_epoch > latest):
                 log.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
-    log.leader_epochs.truncate_from_start(log.log_start_offset)
-    log.write_epochs()
-
-
-# -- files
+    log.epochs_changed()
 
 
 def _put_right(place: LogPlace) -> list[SegmentFile]:
@@ -216,107 +209,3 @@ def _open_segments(place: LogPlace, settings: LogSettings, found: list[SegmentFi
         segment.create(settings.segment_bytes if settings.preallocate else 0)
         segments.add(segment)
     return segments, damaged
-
-
-# -- contents
-
-
-class _Recovery:
-    """Finds out where a log ends, and what its producers and epochs are there."""
-
-    def __init__(self, log: Log, durable_offset: int, progress: Callable[[Segment], None]) -> None:
-        """Nothing before `durable_offset` can have been lost."""
-        self._log = log
-        self._durable_offset = durable_offset
-        self._progress = progress
-
-    def trust(self) -> None:
-        """After a clean stop: the log ends where its newest snapshot was taken, or else after the last batch."""
-        log, active = self._log, self._log.segments.active
-        end = log.snapshots.offsets[-1] if log.snapshots.offsets else -1
-        if end < active.base_offset or (end == active.base_offset and active.size_bytes):
-            end = active.base_offset
-            for batch in active.scan(active.offset_index.lookup(active.offset_index.last_offset).position):
-                end = batch.last_offset + 1
-        log.log_end_offset = log.recovery_point = end
-        self._restore_producers(end)
-        log.is_changed = end not in log.snapshots.offsets[-1:]
-
-    def recover(self, from_offset: int) -> None:
-        """After a crash: read every segment from an offset on, and end the log at the first batch that is not whole."""
-        log = self._log
-        segments = log.segments.from_offset(from_offset)
-        first_offset = segments[0].base_offset
-        log.snapshots.remove_above(first_offset)
-        self._restore_producers(first_offset)
-        for segment in segments:
-            self._progress(segment)
-            log.snapshots.take(log.producer_state, segment.base_offset)
-            good_bytes = self._rebuild(segment)
-            if segment.cut_after(good_bytes) or self._lost_after(segment):
-                logger.warning("%s: %s ends at byte %d now", log.place, segment.path.name, good_bytes)
-                self._remove_after(segment)
-                break
-        if (previous := log.segments.floor(first_offset - 1)) is not None:
-            previous.find_largest_timestamp_again()  # it may have been finished after its last sync
-            previous.finish()
-        for segment in log.segments.from_offset(first_offset):
-            segment.finish()
-        log.recovery_point = min(log.recovery_point, first_offset)  # the indexes from there on are new
-        if log.leader_epochs.truncate_from_end(log.log_end_offset):
-            log.write_epochs()
-        log.snapshots.take(log.producer_state, log.log_end_offset)
-
-    def _rebuild(self, segment: Segment) -> int:
-        """Derive indexes, producers and epochs from a segment again; how many bytes of it are good batches."""
-        log = self._log
-        log.log_end_offset = segment.base_offset
-        segment.reset_indexes()
-        good_bytes = 0
-        try:
-            for position, batch in whole_batches(segment.file.read, 0, segment.size_bytes):
-                self._take_in(segment, position, batch)
-                good_bytes = position + batch.size_bytes
-        except CorruptRecord as error:
-            logger.warning("%s: %s is damaged at byte %d: %s", log.place, segment.path.name, good_bytes, error)
-        return good_bytes
-
-    def _take_in(self, segment: Segment, position: int, batch: RecordBatch) -> None:
-        log = self._log
-        if batch.base_offset < log.log_end_offset:
-            raise CorruptRecord(f"offset {batch.base_offset} comes after {log.log_end_offset - 1}")
-        segment.note(batch, position)
-        log.note_completed(segment, log.producer_state.replay(batch))
-        if log.leader_epochs.epoch_for_offset(batch.base_offset) != batch.leader_epoch:
-            log.leader_epochs.truncate_from_end(batch.base_offset)  # the checkpoint is of a log that was not written
-            log.note_epochs((batch,))
-        log.log_end_offset = batch.next_offset
-
-    def _lost_after(self, segment: Segment) -> bool:
-        """Whether a crash took whole batches from the end of a segment: then the next one begins further on.
-
-        Where cleaning makes gaps it cannot be told, but there only if records follow.
-        """
-        later = self._log.segments.above(segment.base_offset)
-        if not later or later[0].base_offset <= max(self._log.log_end_offset, self._durable_offset):
-            return False
-        return not self._log.settings.compact or not any(other.size_bytes for other in later)
-
-    def _remove_after(self, segment: Segment) -> None:
-        """What comes after damage is not a continuation of the log."""
-        log = self._log
-        later = log.segments.above(segment.base_offset)
-        if later:
-            logger.warning("%s: removed, since they come after damage: %s", log.place, later)
-            log.remove_segments(later)
-            log.place.files.sync_directory(log.place.directory)  # or a crash could bring them back behind new ones
-
-    def _restore_producers(self, offset: int) -> None:
-        """The producers at an offset: from a snapshot, and the batches between it and the offset."""
-        log = self._log
-        now_ms = log.place.clock.now_ms()
-        start = log.snapshots.load(log.producer_state, offset, now_ms, log.producer_expiration_ms)
-        if start < offset:
-            earlier = [segment for segment in log.segments.from_offset(start) if segment.base_offset < offset]
-            replay(log.producer_state, earlier, start)
-        log.producer_state.map_end_offset = offset

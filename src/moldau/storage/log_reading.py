@@ -12,22 +12,27 @@ from typing import NamedTuple
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
 from moldau.records.batch import Buffer
+from moldau.storage.files import File
 from moldau.storage.log import Log
 from moldau.storage.segment import FoundOffset, NotInCache, Segment
 from moldau.storage.transaction_index import AbortedTransaction
 
 
 class Slice(NamedTuple):
-    """A piece of a segment's file: whole batches, but for the last one, which a limit may have cut."""
+    """A piece of a segment's file: whole batches, but for the last one, which a limit may have cut.
+
+    It holds the open file, so that it can be read in any thread and whatever becomes of the segment's name meanwhile.
+    """
 
     segment: Segment
     position: int
     size_bytes: int
+    file: File
 
     def read(self, *, wait: bool = True) -> Buffer:
         if wait:
-            return self.segment.file.read(self.size_bytes, self.position)
-        data = self.segment.file.read_now(self.size_bytes, self.position)
+            return self.file.read(self.size_bytes, self.position)
+        data = self.file.read_now(self.size_bytes, self.position)
         if data is None:
             raise NotInCache
         return data
@@ -56,7 +61,7 @@ def find_slice(
     if available <= 0:
         return None
     limit = max(bytes_max, batch_bytes) if at_least_one else bytes_max
-    return Slice(segment, position, min(available, limit)) if limit > 0 else None
+    return Slice(segment, position, min(available, limit), segment.file) if limit > 0 else None
 
 
 def _find_batch(log: Log, offset: int, bound: int, wait: bool) -> tuple[Segment, int, int] | None:

@@ -41,7 +41,7 @@ def truncate_fully_and_start_at(log: Log, offset: int) -> None:
     log.log_start_offset = log.log_end_offset = offset
     log.high_watermark = offset
     if log.leader_epochs.clear():
-        log.write_epochs()
+        log.epochs_changed()
     log.snapshots.remove(log.snapshots.offsets)
     log.producer_state.truncate_fully_and_start_at(offset)
     _follow_the_end(log)
@@ -49,7 +49,7 @@ def truncate_fully_and_start_at(log: Log, offset: int) -> None:
 
 def _cut_epochs(log: Log, end_offset: int) -> None:
     if log.leader_epochs.truncate_from_end(end_offset):
-        log.write_epochs()
+        log.epochs_changed()
 
 
 def _follow_the_end(log: Log) -> None:

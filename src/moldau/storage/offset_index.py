@@ -41,14 +41,17 @@ class OffsetIndex(IndexFile):
     def is_full(self) -> bool:
         return self.entries >= self._entries_max
 
-    def append(self, offset: int, position: int) -> None:
-        if self._entries < 0:
-            self._count()
+    def append(self, offset: int, position: int) -> bool:
+        """Whether the index is full now."""
+        entries = self._entries
+        if entries < 0:
+            entries = self.entries
         relative_offset = offset - self.base_offset
         assert self._last[0] < relative_offset <= _INT32_MAX, (self.path, offset, self.last_offset)
         assert 0 < position <= _INT32_MAX, (self.path, position)
-        assert self._entries < self._entries_max, self.path
+        assert entries < self._entries_max, self.path
         self._append(relative_offset, position)
+        return entries + 1 >= self._entries_max
 
     def lookup(self, offset: int) -> OffsetPosition:
         """The last entry at or before `offset`, or the start of the segment."""

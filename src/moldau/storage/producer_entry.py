@@ -84,13 +84,13 @@ class ProducerEntry(NamedTuple):
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
         return self.transaction_first_offset < 0 and now_ms - self.last_timestamp >= expiration_ms
 
-    def expects(self, batch: RecordBatch) -> bool:
-        """Whether this is the batch that comes next, and so none of the retained ones: 2^31 records lie between."""
+    def expects(self, producer_epoch: int, base_sequence: int) -> bool:
+        """Whether such a batch comes next, and so is none of the retained ones: 2^31 records lie between."""
         packed = self.packed_batches
-        if batch.producer_epoch != self.producer_epoch or not packed:
+        if producer_epoch != self.producer_epoch or not packed:
             return False
         (last_sequence,) = _SEQUENCE.unpack_from(packed, len(packed) - PACKED_BATCH.size)
-        return bool(batch.base_sequence == last_sequence + 1 & _SEQUENCE_MASK)
+        return bool(base_sequence == last_sequence + 1 & _SEQUENCE_MASK)
 
     def find_duplicate(self, batch: RecordBatch) -> AppendedBatch | None:
         """The retained batch of the same epoch and exactly the same sequence numbers."""
@@ -101,12 +101,18 @@ class ProducerEntry(NamedTuple):
                     return retained
         return None
 
-    def with_batch(self, batch: RecordBatch, transaction_first_offset: int) -> ProducerEntry:
+    def with_batch(
+        self,
+        producer_epoch: int,
+        base_sequence: int,
+        last_offset: int,
+        offset_delta: int,
+        timestamp: int,
+        transaction_first_offset: int = NO_OFFSET,
+    ) -> ProducerEntry:
         """The entry after a batch of records; those of an older epoch are forgotten with it."""
-        base_sequence, offset_delta, timestamp = batch.base_sequence, batch.last_offset_delta, batch.max_timestamp
         last_sequence = base_sequence + offset_delta & _SEQUENCE_MASK if base_sequence >= 0 else NO_SEQUENCE
-        packed = PACKED_BATCH.pack(last_sequence, batch.base_offset + offset_delta, offset_delta, timestamp)
-        producer_epoch = batch.producer_epoch
+        packed = PACKED_BATCH.pack(last_sequence, last_offset, offset_delta, timestamp)
         if producer_epoch == self.producer_epoch:
             packed = self.packed_batches[-_EARLIER_BYTES:] + packed
         values = (producer_epoch, self.coordinator_epoch, timestamp, transaction_first_offset, packed)

@@ -112,13 +112,14 @@ class ProducerState:
             if origin is _REPLICATION:
                 self._warn_of_old_epoch(batch, current)
             else:
-                is_expected = current.expects(batch)  # nearly always, and then neither duplicate nor out of order
+                # Nearly always, and then neither duplicate nor out of order.
+                is_expected = current.expects(batch.producer_epoch, batch.base_sequence)
                 if not is_expected:
                     if origin is _CLIENT and (duplicate := known.find_duplicate(batch)):
                         return PreparedAppend(duplicate)
                     check_epoch(batch, current)
                 if verification_required and batch.attributes & TRANSACTIONAL_FLAG:
-                    self._check_verified(batch, known, guard)
+                    self._check_verified(batch, guard)
                 if origin is _CLIENT:
                     self._verifications.check_sequence(batch, is_first=not known.packed_batches)
                     if not is_expected:
@@ -126,6 +127,22 @@ class ProducerState:
                 check_kind(batch, current)
             _prepare_records(prepared, batch, current)
         return prepared
+
+    def expecting(self, producer_id: int, producer_epoch: int, base_sequence: int) -> ProducerEntry | None:
+        """The entry of a producer whose next batch this is, outside of transactions; None if there is more to check."""
+        entry = self._producers.get(producer_id)
+        if (
+            entry is None
+            or entry.transaction_first_offset >= 0
+            or self._verifications
+            or not entry.expects(producer_epoch, base_sequence)
+        ):
+            return None
+        return entry
+
+    def commit_plain(self, producer_id: int, entry: ProducerEntry) -> None:
+        """A batch outside of transactions has been written: this is the entry of its producer now."""
+        self._producers[producer_id] = entry
 
     def commit(self, prepared: PreparedAppend, end_offset: int) -> None:
         """The append has been written, up to `end_offset`."""
@@ -163,6 +180,12 @@ class ProducerState:
             return None
         return self._verifications.start(producer_id, producer_epoch, sequence, supports_epoch_bump, now_ms)
 
+    def is_verified(self, producer_id: int, producer_epoch: int, guard: VerificationGuard | None) -> bool:
+        """Whether a producer's transaction is known to be open, or this is the guard of its open question."""
+        entry = self._producers.get(producer_id, UNKNOWN_PRODUCER)
+        is_open = entry.in_transaction and producer_epoch == entry.producer_epoch
+        return is_open or self._verifications.holds(producer_id, guard)
+
     def on_high_watermark(self, high_watermark: int) -> None:
         """Transactions whose marker is below it do not hold the last stable offset back any more."""
         self._transactions.replicated_below(high_watermark)
@@ -194,9 +217,8 @@ class ProducerState:
         self._transactions.clear()
         self.map_end_offset = offset
 
-    def _check_verified(self, batch: RecordBatch, known: ProducerEntry, guard: VerificationGuard | None) -> None:
-        is_open = known.in_transaction and batch.producer_epoch == known.producer_epoch
-        if not is_open and not self._verifications.holds(batch.producer_id, guard):
+    def _check_verified(self, batch: RecordBatch, guard: VerificationGuard | None) -> None:
+        if not self.is_verified(batch.producer_id, batch.producer_epoch, guard):
             raise ApiError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"producer {batch.producer_id} sent records that are not part of an open transaction",
@@ -252,4 +274,11 @@ def _prepare_records(prepared: PreparedAppend, batch: RecordBatch, current: Prod
             first_offset = batch.base_offset
             prepared.started[first_offset] = producer_id
         prepared.settled.append(producer_id)
-    prepared.entries[producer_id] = current.with_batch(batch, first_offset)
+    prepared.entries[producer_id] = current.with_batch(
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.last_offset,
+        batch.last_offset_delta,
+        batch.max_timestamp,
+        first_offset,
+    )

@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from moldau.base.errors import CorruptRecord
 from moldau.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_V2, Buffer, RecordBatch
+from moldau.records.record import NO_TIMESTAMP
 
 # base offset, length, leader epoch, magic, last offset delta, max timestamp, producer id; v0 and v1 have the first four
 _SUMMARY = Struct(">qiib6xi8xqq")
+_TIMESTAMP_V1 = Struct(">18xq")
 ENTRY_BYTES_MIN = LOG_OVERHEAD_BYTES + 14  # the smallest entry of any format
 
 WINDOW_BYTES = 4 * 1024
@@ -55,7 +57,8 @@ def scan(read: Read, position: int, end: int) -> Iterator[BatchSummary]:
         if position + size_bytes > end:
             return
         if magic < MAGIC_V2:  # an entry of an old message set: its offset is the last one in it
-            yield BatchSummary(position, size_bytes, base_offset, base_offset, -1, -1, -1)
+            timestamp = _TIMESTAMP_V1.unpack_from(window, position - start)[0] if magic else NO_TIMESTAMP
+            yield BatchSummary(position, size_bytes, base_offset, base_offset, timestamp, -1, -1)
         else:
             yield BatchSummary(position, size_bytes, base_offset, base_offset + delta, timestamp, epoch, producer)
         position += size_bytes

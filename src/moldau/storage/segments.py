@@ -11,6 +11,8 @@ from moldau.storage.segment import Segment
 class Segments:
     """Found by offset; the last one is the active one. A copy of the list is a snapshot that nobody changes."""
 
+    active: Segment
+
     def __init__(self) -> None:
         self._segments: list[Segment] = []
         self._bases: list[int] = []
@@ -20,10 +22,6 @@ class Segments:
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._segments)
-
-    @property
-    def active(self) -> Segment:
-        return self._segments[-1]
 
     @property
     def first(self) -> Segment:
@@ -37,10 +35,13 @@ class Segments:
         assert segment.base_offset not in self._bases, segment
         insort(self._segments, segment, key=lambda other: other.base_offset)
         insort(self._bases, segment.base_offset)
+        self.active = self._segments[-1]
 
     def remove(self, segment: Segment) -> None:
         self._segments.remove(segment)
         self._bases.remove(segment.base_offset)
+        if self._segments:
+            self.active = self._segments[-1]
 
     def replace(self, segments: Iterable[Segment], replacement: Segment) -> None:
         """Put one segment in the place of others."""
@@ -48,6 +49,7 @@ class Segments:
         kept = [segment for segment in self._segments if segment not in gone]
         insort(kept, replacement, key=lambda other: other.base_offset)
         self._segments, self._bases = kept, [segment.base_offset for segment in kept]
+        self.active = kept[-1]
 
     def floor(self, offset: int) -> Segment | None:
         """The segment that an offset is or would be in."""

@@ -44,18 +44,23 @@ class TimeIndex(IndexFile):
         """Whether only the place for the last entry is left."""
         return self.entries >= self._entries_max - 1
 
-    def append(self, timestamp: int, offset: int, on_roll: bool = False) -> None:
-        """Add the largest timestamp so far, unless the last entry has it; `on_roll` takes the place kept free."""
-        if self._entries < 0:
-            self._count()
+    def append(self, timestamp: int, offset: int, on_roll: bool = False) -> bool:
+        """Add the largest timestamp so far, unless the last entry has it; `on_roll` takes the place kept free.
+
+        Whether there is room only for the last entry now.
+        """
+        entries = self._entries
+        if entries < 0:
+            entries = self.entries
         relative_offset = offset - self.base_offset
         last_timestamp, last_relative_offset = self._last
         assert timestamp >= last_timestamp, (self.path, timestamp, last_timestamp)
         if timestamp == last_timestamp:
-            return
+            return entries >= self._entries_max - 1
         assert last_relative_offset <= relative_offset <= _INT32_MAX, (self.path, offset)
-        assert on_roll or self._entries < self._entries_max - 1, self.path
+        assert on_roll or entries < self._entries_max - 1, self.path
         self._append(timestamp, relative_offset)
+        return entries + 1 >= self._entries_max - 1
 
     def lookup(self, timestamp: int) -> TimestampOffset:
         """The last entry at or before `timestamp`, or no timestamp at the base offset.

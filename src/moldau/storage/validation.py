@@ -8,8 +8,9 @@ producer's is the topic's to ask for.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TypeAlias
 
+from moldau.base.clock import Clock
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError, CorruptRecord
 from moldau.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_V2, Buffer, RecordBatch
@@ -22,14 +23,8 @@ from moldau.records.walk import spans
 from moldau.storage.log_settings import INT64_MAX, LogSettings
 from moldau.storage.producer_append import AppendOrigin
 
-
-class ValidBatches(NamedTuple):
-    """Batches ready to be appended, and the bytes that they are."""
-
-    data: Buffer
-    batches: list[RecordBatch]
-    log_append_time: int  # -1 where records keep their producer's
-
+ValidBatches: TypeAlias = tuple[Buffer, list[RecordBatch], int]
+"""Bytes ready to be appended, the batches that they are, and the log append time: -1 where records keep their own."""
 
 _CLIENT = AppendOrigin.CLIENT  # looking up a member of an enum costs more than the comparison
 
@@ -37,42 +32,50 @@ _CLIENT = AppendOrigin.CLIENT  # looking up a member of an enum costs more than 
 class LeaderValidation:
     """The checks of one log's settings, worked out once."""
 
-    __slots__ = ("_bytes_max", "_is_stamped", "_needs_look", "_settings")
+    __slots__ = ("_clock", "_is_changing", "_is_stamped", "_length_max", "_needs_look", "_settings", "plain_length_max")
 
-    def __init__(self, settings: LogSettings) -> None:
+    def __init__(self, settings: LogSettings, clock: Clock) -> None:
         self._settings = settings
-        self._bytes_max = settings.max_message_bytes
+        self._clock = clock
+        self._length_max = settings.max_message_bytes - LOG_OVERHEAD_BYTES
         self._is_stamped = settings.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         bounded = min(settings.message_timestamp_before_max_ms, settings.message_timestamp_after_max_ms) < INT64_MAX
         self._needs_look = settings.compact or (bounded and not self._is_stamped)
+        self._is_changing = self._is_stamped or settings.compression_type is not None
+        self.plain_length_max = -1 if self._needs_look or self._is_changing else self._length_max
+        """What a batch's length may be if the header is all that there is to check, and no batch is to be changed."""
 
-    def batches(
-        self, data: Buffer, origin: AppendOrigin, now_ms: int, next_offset: int, leader_epoch: int
-    ) -> ValidBatches:
+    def batches(self, data: Buffer, origin: AppendOrigin, next_offset: int, leader_epoch: int) -> ValidBatches:
         """The batches of a produce request with their offsets; `data` is changed in place if it can be."""
         data, batches = self._find(data)
-        settings = self._settings
+        log_append_time = NO_TIMESTAMP
+        length_max, is_client = self._length_max, origin is _CLIENT
         for batch in batches:
-            self._check(batch, origin, now_ms)
-        if settings.compression_type is not None and origin is _CLIENT:
-            data, batches = _recompressed(data, batches, settings.compression_type, settings.compression_level)
-        log_append_time = now_ms if self._is_stamped and origin is _CLIENT else NO_TIMESTAMP
+            if batch.length > length_max:
+                raise self._too_large(batch)
+            if is_client:
+                batch.check_produced()
+            else:
+                batch.check()
+        if is_client and self._needs_look:
+            self._look(batches)
+        if is_client and self._is_changing:
+            log_append_time = self._clock.now_ms() if self._is_stamped else NO_TIMESTAMP
+            data, batches = self._changed(data, batches, log_append_time)
         for batch in batches:
-            if batch.length > self._bytes_max - LOG_OVERHEAD_BYTES:
-                raise _too_large(batch, self._bytes_max)
             batch.assign(next_offset, leader_epoch)
             next_offset += batch.last_offset_delta + 1
-            if log_append_time != NO_TIMESTAMP:
-                batch.set_log_append_time(log_append_time)
-        return ValidBatches(data, batches, log_append_time)
+        return data, batches, log_append_time
 
     def _find(self, data: Buffer) -> tuple[Buffer, list[RecordBatch]]:
         """The batches in what a client sent, in a buffer that may be changed."""
-        if type(data) is bytes or (type(data) is memoryview and data.readonly):
+        kind = type(data)
+        if kind is not bytearray and (kind is bytes or (isinstance(data, memoryview) and data.readonly)):
             data = bytearray(data)
-        if len(data) >= HEADER_BYTES:
+        size_bytes = len(data)
+        if size_bytes >= HEADER_BYTES:
             batch = RecordBatch(data)
-            if batch.length == len(data) - LOG_OVERHEAD_BYTES and batch.magic == MAGIC_V2:
+            if batch.length == size_bytes - LOG_OVERHEAD_BYTES and batch.magic == MAGIC_V2:
                 return data, [batch]  # as every client since 0.11 sends it
         found = list(spans(data))
         if not found or sum(span.size_bytes for span in found) != len(data):
@@ -82,26 +85,34 @@ class LeaderValidation:
             found = list(spans(data))
         return data, [RecordBatch(data, span.position) for span in found]
 
-    def _check(self, batch: RecordBatch, origin: AppendOrigin, now_ms: int) -> None:
-        if batch.length > self._bytes_max - LOG_OVERHEAD_BYTES:
-            raise _too_large(batch, self._bytes_max)
-        if origin is not _CLIENT:
-            return batch.check()
-        batch.check_produced()
-        if self._needs_look:
-            settings = self._settings
+    def _look(self, batches: list[RecordBatch]) -> None:
+        """What can be told from the records alone."""
+        settings, now_ms = self._settings, self._clock.now_ms()
+        for batch in batches:
             if settings.compact and any(record.key is None for record in read_batch(batch)):
                 raise ApiError(ErrorCode.INVALID_RECORD, "a record of a compacted topic needs a key")
             if not self._is_stamped:
                 _check_timestamps(batch, settings, now_ms)
-        return None
 
+    def _changed(
+        self, data: Buffer, batches: list[RecordBatch], log_append_time: int
+    ) -> tuple[Buffer, list[RecordBatch]]:
+        """The batches in the topic's codec and with its time, where it asks for them."""
+        settings = self._settings
+        if settings.compression_type is not None:
+            data, batches = _recompressed(data, batches, settings.compression_type, settings.compression_level)
+        for batch in batches:
+            if batch.length > self._length_max:
+                raise self._too_large(batch)
+            if log_append_time != NO_TIMESTAMP:
+                batch.set_log_append_time(log_append_time)
+        return data, batches
 
-def _too_large(batch: RecordBatch, bytes_max: int) -> ApiError:
-    return ApiError(
-        ErrorCode.MESSAGE_TOO_LARGE,
-        f"the record batch has {batch.size_bytes} bytes, max.message.bytes is {bytes_max}",
-    )
+    def _too_large(self, batch: RecordBatch) -> ApiError:
+        return ApiError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"the record batch has {batch.size_bytes} bytes, max.message.bytes is {self._settings.max_message_bytes}",
+        )
 
 
 def _check_timestamps(batch: RecordBatch, settings: LogSettings, now_ms: int) -> None:

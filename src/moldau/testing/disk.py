@@ -47,6 +47,11 @@ class SimulatedFile(File):
         self._check_open()
         return bytes(self._inode.content[position : position + size])
 
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        data = self.read(len(buffer), position)
+        buffer[: len(data)] = data
+        return len(data)
+
     def read_now(self, size: int, position: int) -> Buffer | None:
         return self.read(size, position)
 

@@ -176,6 +176,10 @@ class FaultyFile(File):
         self._faults.check("read", self._path)
         return self._file.read(size, position)
 
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        self._faults.check("read", self._path)
+        return self._file.read_into(buffer, position)
+
     def read_now(self, size: int, position: int) -> Buffer | None:
         try:
             self._faults.check("read_now", self._path)

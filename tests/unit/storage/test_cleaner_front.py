@@ -16,6 +16,7 @@ from moldau.storage.cleaner.log_cleaner import LogCleaner
 from moldau.storage.cleaner.pace import CleaningAborted, Pace
 from moldau.storage.cleaner.settings import CleanerSettings
 from moldau.storage.log import Log
+from moldau.storage.log_truncation import truncate_to
 from moldau.testing.disk import SimulatedDisk
 from moldau.testing.disk_faults import FaultyFiles
 from tests.unit.storage.compacted_log import DIRECTORY, CompactedLog
@@ -169,6 +170,23 @@ def test_the_checkpoint_follows_truncation_moves_and_deletion() -> None:
     log.files.replace_bytes(DIRECTORY / CLEANER_CHECKPOINT, b"nonsense")
     offsets.load(log.files, DIRECTORY)
     assert offsets.get(log.log) is None
+
+
+def test_what_is_deleted_or_truncated_is_forgotten_on_the_disk_as_well() -> None:
+    async def work(front: Front) -> None:
+        path = DIRECTORY / CLEANER_CHECKPOINT
+        assert await front.cleaner.clean_dirtiest()
+        assert read_offsets(front.files, path) == {("t", 0): 20}
+        log = front.logs[0].log
+        truncate_to(log, 10)
+        front.cleaner.truncated(log)
+        await front.cleaner.save_checkpoints()
+        assert read_offsets(front.files, path)[("t", 0)] <= 10
+        front.cleaner.deleted(log)
+        await front.cleaner.save_checkpoints()
+        assert read_offsets(front.files, path) == {}
+
+    Front().run(work)
 
 
 def test_the_pace_keeps_to_bytes_a_second() -> None:

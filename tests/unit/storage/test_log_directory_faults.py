@@ -217,7 +217,7 @@ def test_a_stop_before_the_logs_were_loaded_does_not_call_them_recovered() -> No
         machine.directories.claim(OWNER)
         await machine.directories.close()
         assert not machine.disk.exists(Path("/data/a/.kafka_cleanshutdown"))
-        assert machine.text("recovery-point-offset-checkpoint") == "0\n1\nt 0 20\n"
+        assert machine.text("recovery-point-offset-checkpoint") == "0\n1\nt 0 19\n"
         machine.boot()
         await machine.start()
         assert machine.directories.logs["t", 0].high_watermark == 20

@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,7 @@ from moldau.storage.cleaner.schedule import CleanableLog, ObservedLog, cleanable
 from moldau.storage.cleaner.settings import CleanerSettings
 from moldau.storage.cleaner.states import CleaningEvent, CleaningState, CleaningStates
 from moldau.storage.cleaner.statistics import CleaningStatistics
-from moldau.storage.files import CorruptFile
+from moldau.storage.files import CorruptFile, Files
 from moldau.storage.log import Log
 from moldau.storage.log_directory import TopicPartition
 
@@ -81,6 +82,7 @@ class LogCleaner:
         self._running: dict[TopicPartition, tuple[Pace, asyncio.Event]] = {}
         self._choosing = asyncio.Lock()
         self._writing = asyncio.Lock()
+        self._unsaved: dict[Path, Files] = {}  # log directories whose checkpoint is older than what is known
         self._workers = ThreadPoolExecutor(max(1, settings.threads) + 1, thread_name_prefix="log-cleaner")
 
     # -- the work
@@ -96,6 +98,8 @@ class LogCleaner:
         while True:
             if not await self.clean_dirtiest(offset_map):
                 await asyncio.sleep(self._settings.backoff_ms / 1000.0)
+            with suppress(OSError):  # whoever needs the directory finds out that it has failed
+                await self.save_checkpoints()
 
     def close(self) -> None:
         """After `run` has been cancelled."""
@@ -192,12 +196,17 @@ class LogCleaner:
 
     async def _write_checkpoint(self, log: Log, clean_offset: int) -> None:
         self._clean_offsets.set(log, clean_offset)
-        directory = log.place.directory.parent
+        self._unsaved[log.place.directory.parent] = log.place.files
+        await self.save_checkpoints()
+
+    async def save_checkpoints(self) -> None:
+        """Write the checkpoints of the directories in which something has changed."""
         async with self._writing:
-            existing = {partition_of(other) for other in self._logs() if other.place.directory.parent == directory}
-            offsets = self._clean_offsets.keep(directory, existing)
-            path = directory / CLEANER_CHECKPOINT
-            await self._in_worker(partial(write_offsets, log.place.files, path, offsets))
+            while self._unsaved:
+                directory, files = self._unsaved.popitem()
+                existing = {partition_of(log) for log in self._logs() if log.place.directory.parent == directory}
+                offsets = self._clean_offsets.keep(directory, existing)
+                await self._in_worker(partial(write_offsets, files, directory / CLEANER_CHECKPOINT, offsets))
 
     async def _in_worker(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._workers, work)
@@ -230,15 +239,18 @@ class LogCleaner:
 
     def truncated(self, log: Log) -> None:
         """What was cut off is not clean, whatever will be written there."""
-        self._clean_offsets.cut(log, log.segments.active.base_offset)
+        if self._clean_offsets.cut(log, log.segments.active.base_offset):
+            self._unsaved[log.place.directory.parent] = log.place.files
 
     def moved(self, log: Log, source: Path) -> None:
         """The log has come from another log directory."""
         self._clean_offsets.move(log, source)
+        self._unsaved[source] = self._unsaved[log.place.directory.parent] = log.place.files
 
     def deleted(self, log: Log) -> None:
         """A new log of the same name is dirty, and may be cleaned again."""
         self._clean_offsets.forget(log)
+        self._unsaved[log.place.directory.parent] = log.place.files
         self.uncleanable.pop(partition_of(log), None)
 
 

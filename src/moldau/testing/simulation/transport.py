@@ -139,9 +139,10 @@ class SimulatedTransport(asyncio.Transport):
             self._lose(None)
 
     def abandon(self) -> None:
-        """Nobody takes up the connection that the kernel made."""
-        self._send_reset()
-        self.vanish()
+        """Nobody takes up the connection that the kernel made; the other side may have broken it off already."""
+        if not self._lost:
+            self._send_reset()
+            self.vanish()
 
     def vanish(self) -> None:
         """The host died: nobody is told."""
