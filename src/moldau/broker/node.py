@@ -160,7 +160,6 @@ class Node:
         except BaseException:
             await self.stop()
             raise
-        gc.collect()
         gc.freeze()  # what is there now stays: looking through it again and again is of no use
         logger.info("[Kafka Server %d], started (kafka.server.KafkaServer)", self.broker_id)
 

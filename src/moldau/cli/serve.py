@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from moldau.cli.command import Command
 
-EXAMPLES = """Examples:
-
-`moldau serve` — a broker on port 9092, with its data in /tmp/kafka-logs
-
-`moldau serve --port 19092 --data ./data` — on another port, with its data where you say
-
-`moldau serve --config server.properties --set log.retention.hours=1` — as Kafka's own file says, but for one setting"""
+PORT_MAX = 65535
 
 
-def serve(
-    config: Annotated[
-        Path | None, typer.Option(help="Kafka's server.properties; options on the command line come before it.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A broker setting; may be repeated.")
-    ] = None,
-    port: Annotated[int | None, typer.Option(help="Where to listen; 0 is any free port.", min=0, max=65535)] = None,
-    data: Annotated[Path | None, typer.Option(help="Where the data is: the setting log.dirs.")] = None,
-    log_level: Annotated[
-        str, typer.Option(help="DEBUG, INFO, WARNING or ERROR; or for a part, such as moldau.net=DEBUG.")
-    ] = "INFO",
-) -> None:
-    """Start a broker, and stop it on SIGINT or SIGTERM."""
+def port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= PORT_MAX:
+        raise ValueError
+    return number
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, metavar="FILE", help="Kafka's server.properties; options come before it")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a broker setting; may be repeated"
+    )
+    parser.add_argument("--port", type=port, help="where to listen, 9092 if nothing else is said; 0 is any free port")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where the data is: the setting log.dirs")
+    parser.add_argument(
+        "--log-level",
+        default="INFO",
+        metavar="LEVEL",
+        help="DEBUG, INFO, WARNING or ERROR; parts may have their own: INFO,moldau.request=DEBUG",
+    )
+
+
+def run(arguments: Namespace) -> int:
     from moldau.cli.serving import serve_until_stopped, settings_of  # the broker's modules are not for --help to load
 
-    raise typer.Exit(serve_until_stopped(settings_of(config, set_ or [], port, data), log_level))
+    settings = settings_of(arguments.config, arguments.set, arguments.port, arguments.data)
+    return serve_until_stopped(settings, arguments.log_level)
+
+
+COMMAND = Command(
+    "serve",
+    "start a broker, and stop it on SIGINT or SIGTERM",
+    add_arguments,
+    run,
+    [
+        ("moldau serve", "a broker on port 9092, with its data in /tmp/kafka-logs"),
+        ("moldau serve --port 19092 --data ./data", "on another port, with its data where you say"),
+        (
+            "moldau serve --config server.properties --set log.retention.hours=1",
+            "as Kafka's own file says, but for one setting",
+        ),
+        ("moldau serve --log-level INFO,moldau.request=DEBUG", "with a line for every request, and how long it took"),
+    ],
+)

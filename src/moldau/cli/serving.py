@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
 import uvloop
 
 from moldau.base.clock import SystemClock
@@ -95,11 +95,11 @@ async def _serve(config: BrokerConfig) -> int:
     try:
         starting.result()
     except (MoldauError, OSError) as error:
-        typer.echo(f"moldau: {error}", err=True)
+        print(f"moldau: {error}", file=sys.stderr)
         return FAILED
     listeners = ", ".join(f"{name}://{host}:{port}" for name, (host, port) in node.server.addresses.items())
     data = ", ".join(map(str, log_dirs_of(config)))
-    typer.echo(f"Moldau broker {node.broker_id} listens on {listeners}; its data is in {data}")
+    print(f"Moldau broker {node.broker_id} listens on {listeners}; its data is in {data}", flush=True)
     code = await stopping
     await node.stop()
     return code

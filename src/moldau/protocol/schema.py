@@ -89,11 +89,36 @@ class Field(NamedTuple):
 FIXED_FORMATS = frozenset(("b", "h", "H", "i", "q", "d", "?", "16s"))
 
 
-class Struct:
-    """A group of fields; the base of messages and of what they contain."""
+class _Fields:
+    """Works out the fields of a class when somebody asks for them: a process uses few of the hundreds of classes."""
 
-    __slots__ = ()
-    FIELDS: ClassVar[tuple[Field, ...]] = ()
+    def __get__(self, _instance: object, cls: type[Struct]) -> tuple[Field, ...]:
+        hints = inspect.get_annotations(cls, eval_str=True)
+        fields = tuple(_field(field, hints[field.name]) for field in dataclasses.fields(cls))  # type: ignore[arg-type]
+        cls.FIELDS = fields
+        return fields
+
+
+class Struct:
+    """A group of fields; the base of messages and of what they contain.
+
+    Equality and representation are here, once for all classes, since a process that starts pays for every method that
+    `dataclass` writes.
+    """
+
+    __slots__: tuple[str, ...] = ()
+    FIELDS: ClassVar[tuple[Field, ...]] = _Fields()  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({shown})"
 
 
 class Message(Struct):
@@ -148,10 +173,8 @@ def message(*, versions: str, flexible: str = "", key: int = -1) -> Callable[[ty
 
 
 def _define(cls: type[S]) -> type[S]:
-    made = dataclasses.dataclass(slots=True, kw_only=True)(cls)
-    hints = inspect.get_annotations(made, eval_str=True)
-    made.FIELDS = tuple(_field(field, hints[field.name]) for field in dataclasses.fields(made))  # type: ignore[arg-type]
-    return made
+    cls.__doc__ = cls.__doc__ or cls.__name__  # or `dataclass` composes a signature to put there
+    return dataclasses.dataclass(slots=True, kw_only=True, eq=False, repr=False, match_args=False)(cls)
 
 
 def _field(field: dataclasses.Field[Any], hint: Any) -> Field:

@@ -61,7 +61,7 @@ def registration(key: ApiKey, versions: str, handle: Handler, on_error: OnError 
 def top_level_error(key: ApiKey) -> OnError:
     """Errors of an API whose response has one code, and perhaps one message, for the whole request."""
     cls: Any = response_class(key)
-    names = {field.name for field in cls.FIELDS}
+    names = cls.__slots__
     assert "error_code" in names, f"{cls.__name__} has no error_code of its own: give handles() an on_error"
 
     def on_error(_request: Any, code: ErrorCode, message: str) -> Message:
