@@ -43,6 +43,10 @@ class Call:
         parts[0] = encode_response_header(header.api_key, answered_in, header.correlation_id) + parts[0]
         self.answer.send(parts)
 
+    def respond_packed(self, answer: bytes) -> None:
+        """Send an answer that is encoded already, with its header."""
+        self.answer.send((answer,))
+
     def respond_nothing(self) -> None:
         """The client expects no answer: a produce with acks=0."""
         self.answer.skip()

@@ -38,6 +38,10 @@ class LoggedCall(Call):
         super().respond(response, version)
         self._log()
 
+    def respond_packed(self, answer: bytes) -> None:
+        super().respond_packed(answer)
+        self._log()
+
     def respond_nothing(self) -> None:
         super().respond_nothing()
         self._log()

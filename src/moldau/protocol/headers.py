@@ -21,6 +21,12 @@ _REQUEST = struct.Struct(">hhi")
 _REQUEST_WITH_CLIENT = struct.Struct(">hhih")
 _CORRELATION = struct.Struct(">i")
 
+# For every request: a bound method, an attribute and a constructor less.
+_unpack_with_client = _REQUEST_WITH_CLIENT.unpack_from
+_REQUEST_WITH_CLIENT_BYTES = _REQUEST_WITH_CLIENT.size
+_WITHOUT_CLIENT = struct.pack(">hh", ApiKey.CONTROLLED_SHUTDOWN, 0)
+_new_tuple = tuple.__new__
+
 
 class RequestHeader(NamedTuple):
     """The start of a request, and where its body begins."""
@@ -59,24 +65,32 @@ def encode_request_header(key: int, version: int, correlation_id: int, client_id
 def decode_request_header(frame: Buffer) -> RequestHeader:
     """Read the header of any request, also of an API or version that is not known."""
     try:
-        key, version, correlation_id = _REQUEST.unpack_from(frame)
-        if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
-            return RequestHeader(key, version, correlation_id, None, _REQUEST.size)
-        (length,) = struct.unpack_from(">h", frame, _REQUEST.size)
-        position = _REQUEST_WITH_CLIENT.size
+        if len(frame) < _REQUEST_WITH_CLIENT_BYTES or frame[:4] == _WITHOUT_CLIENT:
+            return _decode_without_client(frame)
+        key, version, correlation_id, length = _unpack_with_client(frame)
+        position = _REQUEST_WITH_CLIENT_BYTES
         client_id = None
         if length >= 0:
             if length > len(frame) - position:
                 raise MalformedMessage(f"client id of {length} bytes does not fit in the request")
             client_id = str(frame[position : position + length], "utf-8")
             position += length
-        if flexible(key, version):
-            position = skip_tags(frame, position + 1, frame[position])
-        return RequestHeader(key, version, correlation_id, client_id, position)
+        first = _flexible_from.get(key)
+        if version >= first if first is not None else flexible(key, version):
+            position = skip_tags(frame, position + 1, frame[position]) if frame[position] else position + 1
+        return _new_tuple(RequestHeader, (key, version, correlation_id, client_id, position))
     except UnicodeDecodeError:
         raise MalformedMessage("the client id is not UTF-8") from None
     except (struct.error, IndexError):
         raise MalformedMessage(f"{len(frame)} bytes are too few for a request's header") from None
+
+
+def _decode_without_client(frame: Buffer) -> RequestHeader:
+    """ControlledShutdown 0, which alone has no client id; anything else is too short."""
+    key, version, correlation_id = _REQUEST.unpack_from(frame)
+    if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+        return RequestHeader(key, version, correlation_id, None, _REQUEST.size)
+    raise IndexError
 
 
 def encode_response_header(key: int, version: int, correlation_id: int) -> bytes:

@@ -157,13 +157,12 @@ class Replicas:
     def high_watermark_moved(self, key: TopicPartition) -> None:
         self.produces.touch(key)
         self.fetches.touch(key)
-        self.deletions.touch(key)
 
     def moved(self, key: TopicPartition, moved: Moved) -> None:
         """The effects of a follower's fetch, or of the controller's word."""
         if moved.high_watermark:
             self.high_watermark_moved(key)
-        elif moved.low_watermark:
+        if moved.low_watermark:
             self.deletions.touch(key)
         if moved.proposal is not None:
             self.on_proposal(key, moved.proposal)
@@ -171,3 +170,4 @@ class Replicas:
     def touch(self, key: TopicPartition) -> None:
         """Something fundamental has changed: its leader, its epoch, or whether it is here at all."""
         self.high_watermark_moved(key)
+        self.deletions.touch(key)
