@@ -42,7 +42,7 @@ class Cluster:
         self.dead: set[int] = set()
         self.state = LeaderAndIsr(1, 0, BROKERS, 0, BROKERS)
         self.logs = {broker: MemoryLog() for broker in BROKERS}
-        self.partitions: dict[int, Partition] = {}
+        self.partitions: dict[int, Partition[MemoryLog]] = {}
         self.proposals: dict[int, IsrProposal] = {}
         self.unanswered: list[tuple[int, int, int]] = []  # broker, offset, epoch
         self.acknowledged: set[tuple[int, int]] = set()

@@ -11,7 +11,9 @@ from moldau.replication.partition import Partition
 from tests.unit.replication.memory_log import LAG_MS, MemoryLog, led_by, partition
 
 
-def lead(isr: tuple[int, ...], records: int = 0, dead: set[int] | None = None) -> tuple[Partition[MemoryLog], MemoryLog]:
+def lead(
+    isr: tuple[int, ...], records: int = 0, dead: set[int] | None = None
+) -> tuple[Partition[MemoryLog], MemoryLog]:
     log = MemoryLog(records)
     leader = partition(log, dead=dead)
     leader.become_leader(led_by(1, isr), 0)
