@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from moldau.base.error_codes import ErrorCode
+from moldau.broker.node import Node
 from moldau.net.channel import Channel
 from moldau.protocol.messages.find_coordinator import FindCoordinatorRequest
 from moldau.protocol.messages.heartbeat import HeartbeatRequest
@@ -36,7 +37,7 @@ SEVERAL_GROUPS_VERSION = 8
 
 
 def wait_for_coordinator(cluster: LocalCluster, key: str = "g", key_type: int = 0, version: int = 3) -> Any:
-    """Ask for a coordinator until there is one; the answer."""
+    """Ask for a coordinator until there is one, and it has loaded what it coordinates; the answer."""
     deadline = time.monotonic() + COORDINATOR_S_MAX
     request = FindCoordinatorRequest(key_type=key_type)
     if version >= SEVERAL_KEYS_VERSION:
@@ -46,9 +47,14 @@ def wait_for_coordinator(cluster: LocalCluster, key: str = "g", key_type: int = 
     while True:
         answer = cluster.request(request, version)
         found = answer.coordinators[0] if version >= SEVERAL_KEYS_VERSION else answer
-        if found.error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE or time.monotonic() > deadline:
+        is_there = found.error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE and not cluster.run_in_loop(is_loading)
+        if is_there or time.monotonic() > deadline:
             return found
         time.sleep(0.02)
+
+
+def is_loading(node: Node) -> bool:
+    return node.groups.runtime.is_loading
 
 
 def subscription(*topics: str) -> bytes:

@@ -29,6 +29,7 @@ from moldau.protocol.messages.txn_offset_commit import (
 from moldau.testing.local_cluster import LocalCluster
 from tests.broker.group_requests_to_broker import GroupMember, member, wait_for_coordinator
 from tests.broker.requests_to_broker import Broker
+from tests.unit.coordinator.transaction.transactional_requests import Transactional
 
 numbers = count(1)
 
@@ -147,18 +148,19 @@ def test_leaving_in_every_version(one: GroupMember, version: int) -> None:
 
 def test_two_members_wait_for_each_other(one: GroupMember, other: GroupMember) -> None:
     one.become_stable("t")
-    assert other.request(other.join_request("t"), 9).error_code == ErrorCode.MEMBER_ID_REQUIRED
     other.member_id = other.request(other.join_request("t"), 9).member_id
     joining = other.begin(other.join_request("t"), 9)
     deadline = time.monotonic() + 5
     while one.heartbeat() is ErrorCode.NONE and time.monotonic() < deadline:
         time.sleep(0.01)
     assert one.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    # An id was given out and not used: the group waits for it, so somebody has to say that nobody will come.
-    mine = one.begin(one.join_request("t"), 9)
-    time.sleep(0.05)
-    assert not mine.done()
     assert not joining.done()
+    assert one.join("t").generation_id == 2
+    other.generation_id = joining.result(5).generation_id
+    syncing = other.begin(SyncGroupRequest(group_id=other.group_id, generation_id=2, member_id=other.member_id), 4)
+    assert one.sync({one.member_id: b"mine", other.member_id: b"theirs"}).assignment == b"mine"
+    assert syncing.result(5).assignment == b"theirs"
+    assert other.heartbeat() is ErrorCode.NONE
 
 
 def test_what_a_join_may_not_be(one: GroupMember) -> None:
@@ -255,12 +257,17 @@ def test_deleting_offsets(one: GroupMember, moldau_topic: str) -> None:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_offsets_of_a_transaction_are_not_seen(one: GroupMember, moldau_topic: str, version: int) -> None:
+def test_offsets_of_a_transaction_are_not_seen(
+    one: GroupMember, coordinator: LocalCluster, moldau_topic: str, version: int
+) -> None:
+    producer = Transactional(coordinator, f"tx-{next(numbers)}")
+    producer.init()
+    producer.add_offsets(one.group_id)
     partitions = [TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=9) for index in (0, 5)]
     request = TxnOffsetCommitRequest(
-        transactional_id="tx",
+        transactional_id=producer.transactional_id,
         group_id=one.group_id,
-        producer_id=1_000_000 + next(numbers),
+        producer_id=producer.producer_id,
         topics=[TxnOffsetCommitRequestTopic(name=moldau_topic, partitions=partitions)],
     )
     answer = one.request(request, version)
@@ -269,10 +276,29 @@ def test_offsets_of_a_transaction_are_not_seen(one: GroupMember, moldau_topic: s
     assert one.committed(moldau_topic).committed_offset == -1
     unstable = one.committed(moldau_topic, require_stable=True)
     assert (unstable.error_code, unstable.committed_offset) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1)
-    request.producer_epoch = 1
+    producer.init()
+    producer.add_offsets(one.group_id)
+    request.producer_epoch = producer.producer_epoch
     assert one.request(request, version).topics[0].partitions[0].error_code == 0
     request.producer_epoch = 0
     assert one.request(request, version).topics[0].partitions[0].error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+@pytest.mark.parametrize(("version", "code"), [(3, "INVALID_TXN_STATE"), (4, "TRANSACTION_ABORTABLE")])
+def test_offsets_outside_of_an_open_transaction_are_refused(
+    one: GroupMember, coordinator: LocalCluster, moldau_topic: str, version: int, code: str
+) -> None:
+    producer = Transactional(coordinator, f"tx-{next(numbers)}")
+    producer.init()
+    one_partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=9)
+    request = TxnOffsetCommitRequest(
+        transactional_id=producer.transactional_id,
+        group_id=one.group_id,
+        producer_id=producer.producer_id,
+        topics=[TxnOffsetCommitRequestTopic(name=moldau_topic, partitions=[one_partition])],
+    )
+    assert one.request(request, version).topics[0].partitions[0].error_code == ErrorCode[code]
+    assert one.committed(moldau_topic, require_stable=True).error_code == 0
 
 
 # -- groups
@@ -341,8 +367,10 @@ def test_deleting_in_every_version(one: GroupMember, other: GroupMember, moldau_
 # -- restarts
 
 
-def test_a_member_does_not_notice_a_restart_of_the_broker() -> None:
-    with LocalCluster({"offsets.topic.num.partitions": "5"}) as cluster:
+@pytest.mark.parametrize("codec", ["0", "4"])
+def test_a_member_does_not_notice_a_restart_of_the_broker(codec: str) -> None:
+    settings = {"offsets.topic.num.partitions": "5", "offsets.topic.compression.codec": codec}
+    with LocalCluster(settings) as cluster:
         cluster.create_topic("t")
         wait_for_coordinator(cluster)
         with member(cluster, "g") as one:

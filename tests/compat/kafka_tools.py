@@ -53,6 +53,7 @@ _CLASSES = {
     "kafka-client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "transactional-message-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
     "admin-calls": "AdminCalls",
     "many-partitions": "ManyPartitions",

@@ -11,6 +11,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from moldau.testing.local_cluster import LocalCluster
 from tests.compat.transactional_reading import committed_values
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {
     "transaction.state.log.num.partitions": "5",
     "offsets.topic.num.partitions": "5",

@@ -6,7 +6,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker_process import BrokerProcess
+from tests.compat.kafka_tools import KafkaTools, Outcome
 from tests.compat.transactional_reading import committed_values
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -206,5 +207,33 @@ def test_a_copy_is_exact_though_broker_and_copier_crash(broker: BrokerProcess) -
     finally:
         crashes.join(PATIENCE_S)
         copier.consumer.close()
+    found = committed_values(broker.bootstrap_servers, "copies", PARTITIONS, count)
+    assert sorted(map(int, found)) == list(range(count))
+
+
+@pytest.mark.java
+def test_the_copier_of_kafkas_system_tests_copies_exactly_once_though_the_broker_crashes(
+    broker: BrokerProcess, tools_of: Callable[[str], KafkaTools]
+) -> None:
+    create(broker, "numbers", "copies")
+    count = 4_000
+    source = Producer({"bootstrap.servers": broker.bootstrap_servers, "enable.idempotence": True})
+    for number in range(count):
+        source.produce("numbers", b"%d" % number, partition=0)
+    assert source.flush(PATIENCE_S) == 0
+    words = [
+        *("--broker-list", broker.bootstrap_servers, "--input-topic", "numbers", "--output-topic", "copies"),
+        *("--input-partition", "0", "--max-messages", str(count), "--transaction-size", "10"),
+        *("--transactional-id", "java-copier", "--consumer-group", "java-copier"),
+    ]
+    outcomes: list[Outcome] = []
+    tools = tools_of("3.9.1")
+    copier = threading.Thread(target=lambda: outcomes.append(tools.try_run("transactional-message-copier", *words)))
+    copier.start()
+    for _ in range(3):
+        time.sleep(0.8)
+        crash(broker)
+    copier.join(120)
+    assert [outcome.exit_code for outcome in outcomes] == [0]
     found = committed_values(broker.bootstrap_servers, "copies", PARTITIONS, count)
     assert sorted(map(int, found)) == list(range(count))

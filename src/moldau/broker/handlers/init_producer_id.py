@@ -2,9 +2,8 @@
 
 Without a transactional id it is a new producer id each time. With one, the transaction coordinator gives the id that
 belongs to it, with a raised epoch. From version 3 a producer may name its id and epoch to go on with them; without a
-transactional id that means a new id (KIP-360). Before version 4 a fenced producer hears INVALID_PRODUCER_EPOCH. In
-version 6 a producer may ask for two-phase commit (KIP-939), which is not offered here: it is refused as Kafka does
-where `transaction.two.phase.commit.enable` is off.
+transactional id that means a new id (KIP-360). Before version 4 a fenced producer hears INVALID_PRODUCER_EPOCH. Version
+6, with which a producer may ask for two-phase commit (KIP-939), is not served, as in Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -32,16 +31,12 @@ def refused(_request: InitProducerIdRequest, code: ErrorCode, _message: str) -> 
     return InitProducerIdResponse(error_code=code, producer_id=NONE, producer_epoch=NONE)
 
 
-@handles(ApiKey.INIT_PRODUCER_ID, "0-6", on_error=refused)
+@handles(ApiKey.INIT_PRODUCER_ID, "0-5", on_error=refused)
 async def init_producer_id(node: Node, request: InitProducerIdRequest, call: Call) -> InitProducerIdResponse:
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         raise ApiError(ErrorCode.INVALID_REQUEST, "a producer id and its epoch come together")
     if request.transactional_id is None:
         return InitProducerIdResponse(producer_id=await node.producer_ids.take(), producer_epoch=0)
-    if request.enable2pc:
-        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "two-phase commit is not offered")
-    if request.keep_prepared_txn:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "prepared transactions are not kept")
     expected = None
     if request.producer_id != NONE:
         expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)

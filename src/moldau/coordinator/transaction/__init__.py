@@ -7,7 +7,7 @@ and the markers are written to all partitions, by this coordinator or by the one
 
 Nouns: `Transaction` (what is known of a transactional id), its states, `TransactionShard` (those of one partition of
 `__transaction_state`), an operation (a function of a shard), `Markers` (which are still to be written, and where),
-`Verifications` (the other side: leaders that ask whether a transaction is open), `TransactionCoordinator` (all of it).
+`TransactionVerifier` (the other side: leaders that ask whether a transaction is open), `TransactionCoordinator` (all).
 Invariants: a producer id and epoch belong to one producer at a time, and older ones are fenced; a marker is sent only
 when its decision is replicated; a transaction is complete only when all of its markers are.
 """

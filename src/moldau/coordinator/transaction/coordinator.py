@@ -205,6 +205,8 @@ class TransactionCoordinator:
 
     def transaction(self, transactional_id: str) -> Transaction:
         """What is known of a transactional id."""
+        if not transactional_id:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "a transactional id cannot be empty")
         found = self.runtime.shard(self.partition_of(transactional_id)).transactions.get(transactional_id)
         if found is None:
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"there is no transactional id {transactional_id!r}")

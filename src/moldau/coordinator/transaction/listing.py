@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
+from moldau.base.linear_pattern import compile_pattern
+from moldau.base.pattern_machine import PatternMachine
 from moldau.coordinator.transaction.states import BY_TITLE, TransactionState
 from moldau.coordinator.transaction.transaction import Transaction
 
@@ -23,7 +24,7 @@ class TransactionFilter:
     unknown_states: tuple[str, ...]
     producer_ids: frozenset[int]
     duration_ms: int
-    pattern: re.Pattern[str] | None
+    pattern: PatternMachine | None
 
     @classmethod
     def of(
@@ -31,8 +32,8 @@ class TransactionFilter:
     ) -> Self:
         titles = list(dict.fromkeys(state_titles))
         try:
-            compiled = re.compile(pattern) if pattern else None
-        except re.error as error:
+            compiled = compile_pattern(pattern) if pattern else None
+        except ValueError as error:
             message = f"{pattern!r} is no pattern of transactional ids: {error}"
             raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
         return cls(
@@ -55,4 +56,4 @@ class TransactionFilter:
             return False
         if self.duration_ms > ANY_DURATION and now_ms - transaction.started_ms <= self.duration_ms:
             return False
-        return self.pattern is None or self.pattern.fullmatch(transaction.transactional_id) is not None
+        return self.pattern is None or self.pattern.matches(transaction.transactional_id)

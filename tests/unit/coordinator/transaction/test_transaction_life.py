@@ -137,8 +137,3 @@ def test_without_verification_nobody_asks_whether_a_transaction_is_open(broker: 
     producer.init()
     assert producer.produce("t", b"unasked") is NONE
     assert read(broker, "t") == ["unasked"]
-
-
-@pytest.mark.parametrize("settings", [{"transaction.state.log.replication.factor": "3"}])
-def test_a_replication_factor_that_was_asked_for_is_not_lowered(broker: LocalCluster) -> None:
-    assert Transactional(broker).init_once().code is ErrorCode.NOT_COORDINATOR

@@ -58,9 +58,8 @@ def test_a_request_without_markers(broker: LocalCluster) -> None:
     assert broker.request(WriteTxnMarkersRequest()).markers == []
 
 
-def test_a_marker_for_offsets_goes_through_the_group_coordinator(broker: LocalCluster, transactional: Make) -> None:
+def test_offsets_of_a_group_that_has_no_topic_yet_need_no_marker(transactional: Make) -> None:
     producer = transactional()
     assert producer.add_offsets("group") is NONE
     assert producer.end(True) is NONE
-    # There is no such topic: nobody has committed an offset, and so there is nothing to mark.
     assert producer.wait_for("CompleteCommit") == "CompleteCommit"

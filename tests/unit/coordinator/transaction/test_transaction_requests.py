@@ -112,13 +112,7 @@ def test_a_producer_resumes_and_an_older_one_is_fenced_in_the_words_of_its_versi
     assert old.init_once(version=3, **own).code is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_two_phase_commit_is_refused(broker: LocalCluster) -> None:
-    producer = Transactional(broker, "two-phase")
-    assert producer.init_once(6, enable2pc=True).code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert producer.init_once(6, keep_prepared_txn=True).code is ErrorCode.UNSUPPORTED_VERSION
-
-
-@pytest.mark.parametrize("version", range(7))
+@pytest.mark.parametrize("version", range(6))
 def test_every_version_of_init_producer_id(broker: LocalCluster, version: int) -> None:
     held = Transactional(broker, f"version-{version}").init_once(version)
     assert (held.code, held.producer_epoch) == (NONE, 0)

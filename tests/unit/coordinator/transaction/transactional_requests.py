@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from moldau.base.error_codes import ErrorCode
 from moldau.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -25,17 +25,23 @@ from moldau.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from moldau.protocol.schema import Message
 from moldau.records.batch import Producer
 from moldau.records.builder import build_batch
 from moldau.records.control import read_end_transaction_marker
 from moldau.records.reader import read_batch
 from moldau.records.record import Record
 from moldau.records.walk import batches
-from moldau.testing.local_cluster import LocalCluster
 
 TRANSACTION = 1
 READ_COMMITTED = 1
 PATIENCE_S = 20.0
+
+
+class Cluster(Protocol):
+    """Whoever can be asked: a `LocalCluster`, or a broker somewhere else."""
+
+    def request(self, request: Message, version: int | None = None) -> Any: ...
 
 
 class Held(NamedTuple):
@@ -48,7 +54,7 @@ class Held(NamedTuple):
 class Transactional:
     """A producer with a transactional id, request by request."""
 
-    cluster: LocalCluster
+    cluster: Cluster
     transactional_id: str = "tx"
     producer_id: int = -1
     producer_epoch: int = -1
@@ -75,9 +81,9 @@ class Transactional:
         self.sequences.clear()
         return held
 
-    def find(self) -> None:
-        """Make sure that there is a coordinator."""
-        request = FindCoordinatorRequest(key=self.transactional_id, key_type=TRANSACTION)
+    def find(self, *, group: bool = False) -> None:
+        """Make sure that there is a coordinator; with `group`, of the group of this name."""
+        request = FindCoordinatorRequest(key=self.transactional_id, key_type=0 if group else TRANSACTION)
         deadline = time.monotonic() + PATIENCE_S
         while self.cluster.request(request, 3).error_code and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -155,17 +161,17 @@ class Transactional:
         return state
 
 
-def listed(cluster: LocalCluster, **filters: Any) -> Any:
+def listed(cluster: Cluster, **filters: Any) -> Any:
     return cluster.request(ListTransactionsRequest(**filters))
 
 
-def write_marker(cluster: LocalCluster, topic: str, partition: int = 0, version: int = 1, **marker: Any) -> ErrorCode:
+def write_marker(cluster: Cluster, topic: str, partition: int = 0, version: int = 1, **marker: Any) -> ErrorCode:
     one = WritableTxnMarker(topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])], **marker)
     answer = cluster.request(WriteTxnMarkersRequest(markers=[one]), version)
     return ErrorCode(answer.markers[0].topics[0].partitions[0].error_code)
 
 
-def read(cluster: LocalCluster, topic: str, partition: int = 0) -> list[str]:
+def read(cluster: Cluster, topic: str, partition: int = 0) -> list[str]:
     """What is in a partition: values, and markers as `commit` and `abort`."""
     one = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
     request = FetchRequest(topics=[FetchTopic(topic=topic, partitions=[one])], max_bytes=1 << 20)
@@ -178,7 +184,7 @@ def read(cluster: LocalCluster, topic: str, partition: int = 0) -> list[str]:
     return found
 
 
-def read_committed(cluster: LocalCluster, topic: str, partition: int = 0) -> list[str]:
+def read_committed(cluster: Cluster, topic: str, partition: int = 0) -> list[str]:
     """What a consumer of committed records would show, by the rules of KIP-98."""
     one = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
     request = FetchRequest(

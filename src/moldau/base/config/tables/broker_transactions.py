@@ -25,7 +25,7 @@ SECTIONS: Final = (
         Setting("transactional.id.expiration.ms", INT, 604800000, at_least(1), HIGH, IMPLEMENTED,
             "How long a transactional id without a transaction is remembered."),
         Setting("transaction.state.log.replication.factor", SHORT, 3, at_least(1), HIGH, IMPLEMENTED,
-            "Replicas of the transaction topic; it is not made before there are as many brokers."),
+            "Replicas of the transaction topic; if set, it is not made before there are as many brokers."),
         Setting("transaction.state.log.num.partitions", INT, 50, at_least(1), HIGH, IMPLEMENTED,
             "Partitions of the transaction topic; must not change once it exists."),
         Setting("transaction.state.log.min.isr", INT, 2, at_least(1), HIGH, IMPLEMENTED,
