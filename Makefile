@@ -12,7 +12,7 @@ help:
 	@echo "make test    everything"
 	@echo "make fuzz    $(FUZZ_FRAMES) mutated requests against a server (FUZZ_FRAMES=...)"
 	@echo "make demo    see it work"
-	@echo "make bench   measure, in ratios (BENCH='protocol records network cleaner storage_open' to choose)"
+	@echo "make bench   measure, in ratios (BENCH='protocol records network storage storage_open cleaner broker' to choose)"
 	@echo "make docs    write the documents that are derived from the code"
 
 setup: $(READY)
@@ -36,7 +36,7 @@ test: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 fuzz: $(READY)
 	MOLDAU_FUZZ_FRAMES=$(FUZZ_FRAMES) $(BIN)/pytest tests/fuzz --timeout 3600
