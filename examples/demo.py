@@ -14,8 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from moldau.testing.local_cluster import LocalCluster
 
 RECORDS = 500_000
-# Without lz4: librdkafka sends it only to brokers that have group coordinators, and they are to come.
-CODECS = ("none", "gzip", "snappy", "zstd")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 DRAWS = random.Random(7)
 LINES = [b'{"order": %d, "customer": "c%d", "amount": %.6f}' % (n, n % 97, DRAWS.random()) for n in range(1000)]
 

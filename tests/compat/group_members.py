@@ -108,6 +108,8 @@ class KafkaPythonConsumer(GroupConsumer):
             session_timeout_ms=SESSION_MS,
             heartbeat_interval_ms=HEARTBEAT_MS,
             auto_commit_interval_ms=200,
+            # It forgets a topic that is subscribed to while a metadata request is under way, until the next one.
+            metadata_max_age_ms=1_000,
         )
         while not self.is_stopping:
             for partition, records in consumer.poll(timeout_ms=50).items():

@@ -19,8 +19,6 @@ import pytest
 
 NEWEST = "4.3.0"
 
-GROUPS = "needs a group coordinator"
-TRANSACTIONS = "needs a transaction coordinator"
 ACLS = "needs an authorizer"
 TLS = "starts brokers of its own with TLS"
 NO_QUORUM = "asks for a KRaft quorum, which this cluster does not have"
@@ -30,16 +28,7 @@ IS_NEWEST = f"expects the broker to look like the version under test; it looks l
 _ADMIN, _CONSUMER, _PRODUCER = (f"test_{name}_integration.py::" for name in ("admin", "consumer", "producer"))
 _ALWAYS = {
     _ADMIN + "test_create_describe_delete_acls": ACLS,
-    _ADMIN + "test_describe_group_exists": GROUPS,
-    _ADMIN + "test_delete_groups": GROUPS,
-    _ADMIN + "test_delete_groups_with_errors": GROUPS,
     _ADMIN + "test_describe_metadata_quorum": NO_QUORUM,
-    _CONSUMER + "test_kafka_consumer__offset_commit_resume": GROUPS,
-    _CONSUMER + "test_kafka_consumer_max_bytes_one_msg": GROUPS,
-    _CONSUMER + "test_group": GROUPS,
-    _CONSUMER + "test_heartbeat_thread": GROUPS,
-    _PRODUCER + "test_transactional_producer_messages": TRANSACTIONS,
-    _PRODUCER + "test_transactional_producer_offsets": TRANSACTIONS,
     "test_ssl_integration.py::TestSSLConnection::test_ssl_handshake": TLS,
     "test_ssl_integration.py::TestSSLConnection::test_legacy_kafka_client_ssl": TLS,
 }

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 SDISTS = ROOT / "build" / "sdists"
 VERSION = "3.0.12"
 SUITE_S_MAX = 100
+ATTEMPTS_MAX = 3
 SASL_TESTS = 9
 SASL = "Testing on external Kafka Broker"  # the suite's own words for leaving them out
 
@@ -48,14 +49,15 @@ def suite() -> Path:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    process = BrokerProcess(tmp_path_factory.mktemp("suite") / "data", "num.partitions=4")
+    settings = ("num.partitions=4", "group.min.session.timeout.ms=500", "group.initial.rebalance.delay.ms=0")
+    process = BrokerProcess(tmp_path_factory.mktemp("suite") / "data", *settings)
     process.start()
     yield process
     process.kill()
 
 
-def run_suite(suite: Path, broker: BrokerProcess, kafka_version: str, report: Path) -> str:
-    """Run everything, write a report in JUnit's format, and return what was printed."""
+def run_suite(suite: Path, broker: BrokerProcess, kafka_version: str, report: Path) -> None:
+    """Run everything, and write a report in JUnit's format."""
     environment = {
         **os.environ,
         "KAFKA_URI": f"kafka://{broker.bootstrap_servers}",
@@ -71,9 +73,7 @@ def run_suite(suite: Path, broker: BrokerProcess, kafka_version: str, report: Pa
     done = subprocess.run(
         command, cwd=suite, env=environment, capture_output=True, text=True, timeout=SUITE_S_MAX, check=False
     )
-    printed = done.stdout[-8000:] + done.stderr[-2000:]
-    assert report.exists(), printed
-    return printed
+    assert report.exists(), done.stdout[-8000:] + done.stderr[-2000:]
 
 
 def outcomes_in(report: Path) -> tuple[Counter[str], dict[str, str]]:
@@ -93,19 +93,26 @@ def outcomes_in(report: Path) -> tuple[Counter[str], dict[str, str]]:
 @pytest.mark.parametrize(
     ("kafka_version", "passed", "too_new_or_too_old"),
     [
-        ("4.3.0", 43, 1),
-        ("3.9.1", 40, 4),
-        ("1.1.1", 35, 9),
-        ("0.10.2.0", 21, 23),
+        ("4.3.0", 52, 1),
+        ("3.9.1", 49, 4),
+        ("1.1.1", 44, 9),
+        ("0.10.2.0", 25, 28),
     ],
 )
-def test_what_needs_no_coordinator_passes(
+def test_all_passes_but_security_and_kraft(
     suite: Path, broker: BrokerProcess, tmp_path: Path, kafka_version: str, passed: int, too_new_or_too_old: int
 ) -> None:
     report = tmp_path / "report.xml"
-    printed = run_suite(suite, broker, kafka_version, report)
+    # A consumer of kafka-python forgets a topic that is subscribed to while a metadata request is under way, and then
+    # waits in vain (`update_metadata` takes back the wish for another one). It happens once in some hundred tests.
+    for _ in range(ATTEMPTS_MAX - 1):
+        run_suite(suite, broker, kafka_version, report)
+        if not outcomes_in(report)[0]["failure"]:
+            break
+    else:
+        run_suite(suite, broker, kafka_version, report)
     counts, skipped = outcomes_in(report)
     ours = left_out(kafka_version)
-    assert counts == {"passed": passed, "skipped": too_new_or_too_old + len(ours) + SASL_TESTS}, printed
+    assert counts == {"passed": passed, "skipped": too_new_or_too_old + len(ours) + SASL_TESTS}, report.read_text()
     assert {name: reason for name, reason in skipped.items() if name in ours} == ours
     assert Counter(skipped.values())[SASL] == SASL_TESTS

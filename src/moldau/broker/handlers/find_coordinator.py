@@ -1,8 +1,8 @@
 """FindCoordinator: which broker coordinates a group (key type 0), a transactional id (1), or shared state (2).
 
-It is the leader of a partition of an internal topic. The first to ask brings the topic into being, and hears
-COORDINATOR_NOT_AVAILABLE until it is there. From version 4 on several keys are asked for at once. Share groups, which
-version 6 knows, have no coordinator here.
+It is the leader of a partition of an internal topic. The first to ask brings the topic into being, and is answered when
+it is there: Kafka says COORDINATOR_NOT_AVAILABLE, and clients ask again after a second. From version 4 on several keys
+are asked for at once. Share groups, which version 6 knows, have no coordinator here.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
+TOPICS = {GROUP: CONSUMER_OFFSETS, TRANSACTION: TRANSACTION_STATE}
+CREATED_WITHIN_MS = 2_000
 SEVERAL_KEYS_VERSION = 4
 SHARE_VERSION = 6
 NO_NODE = -1
@@ -47,7 +49,25 @@ def nobody(key: str, code: ErrorCode, message: str) -> Coordinator:
 
 
 @handles(ApiKey.FIND_COORDINATOR, "0-6", on_error=refused)
-def find_coordinator(node: Node, request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
+def find_coordinator(node: Node, request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse | None:
+    topic = TOPICS.get(request.key_type)
+    if topic is None or topic in node.metadata.topics:
+        return answer(node, request, call)
+    call.park()
+    node.supervisor.start(f"create {topic}", partial(create_and_answer, node, request, call, topic), OnFailure.LOG)
+    return None
+
+
+async def create_and_answer(node: Node, request: FindCoordinatorRequest, call: Call, topic: str) -> None:
+    try:
+        await node.auto_topics.create([topic])
+        await node.topics.waits.until_led({topic: (0,)}, CREATED_WITHIN_MS)
+        call.respond(answer(node, request, call))
+    except ApiError as error:
+        call.respond(refused(request, error.code, error.message))
+
+
+def answer(node: Node, request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
     listener = call.answer.connection.listener
     if call.version < SEVERAL_KEYS_VERSION:
         found = find(node, request.key_type, request.key, call.version, listener)
@@ -66,18 +86,13 @@ def find(node: Node, key_type: int, key: str, version: int, listener: str) -> Co
         raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "share groups are not coordinated here")
     if key_type not in (GROUP, TRANSACTION):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"there is no coordinator of type {key_type}")
-    topic = CONSUMER_OFFSETS if key_type == GROUP else TRANSACTION_STATE
+    topic = TOPICS[key_type]
     partitions = node.metadata.topics.get(topic)
     if partitions is None:
-        node.supervisor.start(f"create {topic}", partial(create, node, topic), OnFailure.LOG)
-        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} is being created: ask again")
+        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} could not be created yet: ask again")
     count = node.groups.partitions if key_type == GROUP else len(partitions)
     partition = partitions.get(coordinator_partition(key, count))
     endpoint = None if partition is None else node.metadata.endpoint(partition.leader, listener)
     if partition is None or endpoint is None:
         raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"a partition of {topic} has no leader: ask again")
     return Coordinator(key=key, node_id=partition.leader, host=endpoint.host, port=endpoint.port)
-
-
-async def create(node: Node, topic: str) -> None:
-    await node.auto_topics.create([topic])

@@ -14,26 +14,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from moldau.coordinator.group.group import ClassicGroup
+from moldau.coordinator.group.offset_codec import NONE, CommittedOffset
 from moldau.coordinator.group.offset_store import NO_OFFSETS, OffsetStore
 from moldau.coordinator.group.states import EMPTY, STABLE
-from moldau.coordinator.group.stored_records import NONE, CommittedOffset, group_tombstone, offset_tombstone
+from moldau.coordinator.group.stored_records import group_tombstone, offset_tombstone
 from moldau.coordinator.runtime.result import StoredRecord
 
 
 def expired_records(
-    groups: dict[str, ClassicGroup], offsets: OffsetStore, now_ms: int, retention_ms: int
+    group: ClassicGroup, offsets: OffsetStore, now_ms: int, retention_ms: int
 ) -> Iterator[StoredRecord]:
-    """The tombstones to write; whoever takes some of them asks again for the rest."""
-    for group in groups.values():
-        has_remaining = False
-        for key, committed in offsets.committed.get(group.group_id, NO_OFFSETS).items():
-            is_over = _is_over(group, key[0], committed, now_ms, retention_ms)
-            if is_over and not offsets.is_pending(group.group_id, key):
-                yield offset_tombstone(group.group_id, *key)
-            else:
-                has_remaining = True
-        if group.state is EMPTY and not has_remaining and not offsets.has_open_transactions(group.group_id):
-            yield group_tombstone(group.group_id)
+    """The tombstones to write for a group; whoever takes some of them asks again for the rest."""
+    has_remaining = False
+    for key, committed in offsets.committed.get(group.group_id, NO_OFFSETS).items():
+        is_over = _is_over(group, key[0], committed, now_ms, retention_ms)
+        if is_over and not offsets.is_pending(group.group_id, key):
+            yield offset_tombstone(group.group_id, *key)
+        else:
+            has_remaining = True
+    if group.state is EMPTY and not has_remaining and not offsets.has_open_transactions(group.group_id):
+        yield group_tombstone(group.group_id)
 
 
 def _is_over(group: ClassicGroup, topic: str, committed: CommittedOffset, now_ms: int, retention_ms: int) -> bool:

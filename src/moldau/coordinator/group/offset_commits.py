@@ -9,11 +9,12 @@ from __future__ import annotations
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
 from moldau.coordinator.group.group import ClassicGroup
+from moldau.coordinator.group.offset_codec import NONE, CommittedOffset
 from moldau.coordinator.group.offset_store import OffsetStore
 from moldau.coordinator.group.rebalances import Rebalances
 from moldau.coordinator.group.settings import GroupSettings
 from moldau.coordinator.group.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
-from moldau.coordinator.group.stored_records import CommittedOffset, group_tombstone, offset_record, offset_tombstone
+from moldau.coordinator.group.stored_records import group_tombstone, offset_record, offset_tombstone
 from moldau.coordinator.runtime.result import Result, StoredRecord
 from moldau.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -36,7 +37,6 @@ from moldau.protocol.messages.txn_offset_commit import (
 from moldau.records.batch import NO_SEQUENCE, Producer
 
 GROUP_ID_NOT_FOUND_VERSION = 9
-NONE = -1
 
 
 class OffsetCommits:

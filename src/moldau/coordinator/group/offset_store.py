@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moldau.coordinator.group.stored_records import CommittedOffset, read_offset
+from moldau.coordinator.group.offset_codec import CommittedOffset, read_offset_value
 
 TopicPartition = tuple[str, int]
 Offsets = dict[TopicPartition, CommittedOffset]
@@ -30,7 +30,7 @@ class OffsetStore:
 
     def put(self, group_id: str, key: TopicPartition, value: bytes, producer_id: int) -> None:
         self._order += 1
-        committed = read_offset(value, self._order)
+        committed = read_offset_value(value, self._order)
         if producer_id == NO_PRODUCER_ID:
             self._put(group_id, key, committed)
         else:
@@ -84,8 +84,14 @@ class OffsetStore:
         return keys
 
     def of_topics(self, topics: frozenset[str]) -> Iterator[tuple[str, TopicPartition]]:
-        """Every offset of these topics, committed or waiting, with its group."""
-        for group_id in {**self.committed, **self._open}:
-            for key in sorted(self.known_keys(group_id)):
+        """Every offset of these topics, committed or waiting, with its group; one that waits perhaps more than once."""
+        for group_id, offsets in self.committed.items():
+            for key in offsets:
                 if key[0] in topics:
                     yield group_id, key
+        for waiting in self._pending.values():
+            for group_id, offsets in waiting.items():
+                known = self.committed.get(group_id, NO_OFFSETS)
+                for key in offsets:
+                    if key[0] in topics and key not in known:
+                        yield group_id, key

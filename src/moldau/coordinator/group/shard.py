@@ -12,6 +12,7 @@ from moldau.coordinator.group.expiry import expired_records
 from moldau.coordinator.group.group import ClassicGroup
 from moldau.coordinator.group.joins import Joins
 from moldau.coordinator.group.memberships import Memberships
+from moldau.coordinator.group.offset_codec import read_offset_key
 from moldau.coordinator.group.offset_commits import OffsetCommits
 from moldau.coordinator.group.offset_store import OffsetStore
 from moldau.coordinator.group.reads import GroupReads
@@ -19,13 +20,13 @@ from moldau.coordinator.group.rebalances import Rebalances
 from moldau.coordinator.group.settings import GroupSettings
 from moldau.coordinator.group.states import DEAD
 from moldau.coordinator.group.stored_records import offset_tombstone, read_group
-from moldau.coordinator.runtime.result import Result
+from moldau.coordinator.runtime.result import Result, StoredRecord
 from moldau.coordinator.runtime.shard import ShardContext
 from moldau.protocol.codec import decode
 from moldau.protocol.messages.join_group import JoinGroupResponse
 from moldau.protocol.messages.sync_group import SyncGroupResponse
 from moldau.protocol.stored import leading_number
-from moldau.protocol.stored.group_metadata import GroupMetadataKey, OffsetCommitKey
+from moldau.protocol.stored.group_metadata import GroupMetadataKey
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,8 @@ GROUP_KEY = 2
 NUMBER_BYTES = 2
 EXPIRY = "expire"
 TOMBSTONES_MAX = 1_000
-"""Written in one turn; the rest follows in the next."""
+EXAMINED_MAX = 10_000
+"""Tombstones written and offsets looked at in one turn; the rest follows in the next."""
 
 
 class GroupShard:
@@ -50,20 +52,20 @@ class GroupShard:
         self.reads = GroupReads(self.groups, self.offsets)
         self._context = context
         self._settings = settings
+        self._unexamined: list[str] = []  # groups that are still to be looked at for expiry
 
     # -- the log
 
     def replay(self, key: bytes, value: bytes | None, producer_id: int) -> None:
         kind = leading_number(key)
         if kind in OFFSET_KEYS:
-            found = decode(OffsetCommitKey, 0, key, NUMBER_BYTES)
-            partition = found.topic, found.partition
+            group_id, partition = read_offset_key(key)
             if value is None:
-                self.offsets.remove(found.group, partition)
+                self.offsets.remove(group_id, partition)
             else:
-                self.offsets.put(found.group, partition, value, producer_id)
-                if found.group not in self.groups:
-                    self.groups[found.group] = ClassicGroup(found.group)
+                self.offsets.put(group_id, partition, value, producer_id)
+                if group_id not in self.groups:
+                    self.groups[group_id] = ClassicGroup(group_id)
         elif kind == GROUP_KEY:
             self._replay_group(decode(GroupMetadataKey, 0, key, NUMBER_BYTES).group, value)
 
@@ -100,12 +102,21 @@ class GroupShard:
         self._context.timers.schedule(EXPIRY, delay_ms, self.expire)
 
     def expire(self) -> Result[None]:
-        """Write tombstones for what has expired, some at a time."""
+        """Write tombstones for what has expired; a few groups in a turn, so that nobody has to wait for long."""
+        if not self._unexamined:
+            self._unexamined = list(self.groups)
         now_ms = self._context.clock.now_ms()
-        expired = expired_records(self.groups, self.offsets, now_ms, self._settings.offsets_retention_ms)
-        records = list(islice(expired, TOMBSTONES_MAX))
-        is_all = len(records) < TOMBSTONES_MAX
-        self._expire_later(self._settings.retention_check_interval_ms if is_all else 0)
+        records: list[StoredRecord] = []
+        examined = 0
+        while self._unexamined and examined < EXAMINED_MAX and len(records) < TOMBSTONES_MAX:
+            group = self.groups.get(self._unexamined[-1])
+            if group is not None:
+                examined += 1 + len(self.offsets.committed.get(group.group_id, ()))
+                found = expired_records(group, self.offsets, now_ms, self._settings.offsets_retention_ms)
+                records += islice(found, TOMBSTONES_MAX - len(records))
+            if len(records) < TOMBSTONES_MAX:
+                self._unexamined.pop()
+        self._expire_later(0 if self._unexamined else self._settings.retention_check_interval_ms)
         if records:
             logger.info("%d tombstones for offsets and groups that have expired", len(records))
         return Result(records)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from moldau.coordinator.group.group import ClassicGroup
 from moldau.coordinator.group.member import Member
+from moldau.coordinator.group.offset_codec import NONE, CommittedOffset, offset_key, offset_value
 from moldau.coordinator.group.states import EMPTY, STABLE
 from moldau.coordinator.runtime.result import StoredRecord
 from moldau.protocol.stored import decode_versioned, encode_key, encode_versioned
@@ -14,56 +14,20 @@ from moldau.protocol.stored.group_metadata import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
 )
 
 GROUP_VERSION = 3
-OFFSET_VERSION = 3
-OFFSET_WITH_EXPIRY_VERSION = 1
-NONE = -1
-
-
-@dataclass(slots=True, eq=False)
-class CommittedOffset:
-    """`expire_ms` is -1, or the end that a client of old has set itself; `order` tells the later of two records."""
-
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_ms: int
-    expire_ms: int = NONE
-    order: int = 0
 
 
 # -- offsets
 
 
 def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> StoredRecord:
-    value = OffsetCommitValue(
-        offset=committed.offset,
-        leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        commit_timestamp=committed.commit_ms,
-        expire_timestamp=committed.expire_ms,
-    )
-    version = OFFSET_VERSION if committed.expire_ms == NONE else OFFSET_WITH_EXPIRY_VERSION
-    return StoredRecord(_offset_key(group_id, topic, partition), encode_versioned(value, version))
+    return StoredRecord(offset_key(group_id, topic, partition), offset_value(committed))
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> StoredRecord:
-    return StoredRecord(_offset_key(group_id, topic, partition), None)
-
-
-def _offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    return encode_key(OffsetCommitKey(group=group_id, topic=topic, partition=partition))
-
-
-def read_offset(value: bytes, order: int) -> CommittedOffset:
-    found = decode_versioned(OffsetCommitValue, value)
-    return CommittedOffset(
-        found.offset, found.leader_epoch, found.metadata, found.commit_timestamp, found.expire_timestamp, order
-    )
+    return StoredRecord(offset_key(group_id, topic, partition), None)
 
 
 # -- groups
