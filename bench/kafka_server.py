@@ -66,7 +66,8 @@ class KafkaServer(BrokerProcess):
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         self._log4j.write_text(_LOG4J)
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-        formatting = ["format", "--cluster-id", cluster_id, "--config", str(self._properties)]
+        # With "=", since an id may begin with a minus.
+        formatting = ["format", f"--cluster-id={cluster_id}", "--config", str(self._properties)]
         done = subprocess.run(
             self._java("kafka.tools.StorageTool", *formatting), capture_output=True, timeout=FORMAT_S_MAX, check=False
         )
