@@ -70,6 +70,7 @@ def test_the_first_to_ask_brings_the_topic_into_being() -> None:
         assert (len(topic), topic[0].replicas) == (3, (0,))
 
 
+@pytest.mark.slow
 def test_what_is_set_for_the_topic_holds_even_if_it_cannot_be() -> None:
     settings = {"offsets.topic.num.partitions": "3", "offsets.topic.replication.factor": "2"}
     with LocalCluster(settings) as cluster:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 
 from moldau.records.compression import CompressionType
@@ -173,6 +174,7 @@ class Side:
         assert latest(log.committed()) == latest(committed)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), steps=st.integers(10, 80))
 def test_a_log_is_what_the_model_says_after_any_number_of_cleanings(seed: int, steps: int) -> None:

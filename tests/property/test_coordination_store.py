@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,6 +106,7 @@ class Comparison:
             assert stat.czxid <= min(stat.mzxid, stat.pzxid)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(_steps)
 def test_the_embedded_store_agrees_with_the_model(steps: list[list[Ask] | Expire | Crash]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -124,6 +125,7 @@ class Client:
         return FetchTopic(topic=name, topic_id=self.topic_id(name), partitions=[partition])
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(STEPS, st.sampled_from([12, 13]))
 def test_the_view_of_a_session_equals_a_full_fetch(

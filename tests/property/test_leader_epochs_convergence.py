@@ -6,6 +6,7 @@ ends, truncates, and asks again as long as the leader knows only an older epoch 
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +75,7 @@ ELECTIONS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(ELECTIONS)
 def test_whoever_leads_followers_become_prefixes_of_the_leader(

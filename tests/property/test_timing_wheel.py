@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ class Comparison:
             assert self.wheel.now_ms <= expiry_ms <= min(pending)
 
 
+@pytest.mark.slow
 @given(OPERATIONS)
 @settings(max_examples=300, deadline=None)
 def test_the_wheel_runs_what_a_heap_runs(operations: list[tuple[str, int]]) -> None:

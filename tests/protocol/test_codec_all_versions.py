@@ -31,6 +31,7 @@ def samples(cls: type[Message], version: int) -> list[Message]:
     return [instance(cls, version, rng) for _ in range(SAMPLES)]
 
 
+@pytest.mark.slow
 def test_round_trip_of_every_message_version() -> None:
     for cls, version in ALL:
         for message in samples(cls, version):
@@ -64,6 +65,7 @@ def test_every_byte_replaced_decodes_or_is_a_clean_error() -> None:
             data[position] = kept
 
 
+@pytest.mark.slow
 def test_bytes_of_an_independent_encoder(capsys: pytest.CaptureFixture[str]) -> None:
     checked = 0
     for cls, version in api_messages():

@@ -89,6 +89,7 @@ def test_a_reader_of_an_old_segment_can_finish() -> None:
     assert old.file.read(old.size_bytes, 0) == data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power_fails", [False, True])
 def test_a_crash_between_any_two_operations_leaves_the_old_or_the_new(power_fails: bool) -> None:
     crashes = 0

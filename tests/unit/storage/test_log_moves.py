@@ -124,6 +124,7 @@ def test_deleting_a_partition_deletes_its_future_too() -> None:
     run(main)
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_step_of_the_change_of_places_loses_nothing() -> None:
     async def main() -> int:
         steps = 0
