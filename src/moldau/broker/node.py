@@ -38,7 +38,7 @@ from moldau.cluster.internal_topics import CONSUMER_OFFSETS, INTERNAL_TOPICS, TR
 from moldau.cluster.metadata_cache import MetadataCache
 from moldau.cluster.store import CoordinationSession, CoordinationStore, CreateMode
 from moldau.cluster.znodes.brokers import BrokerRegistration
-from moldau.cluster.znodes.layout import LOG_DIR_EVENT_PREFIX, broker_path
+from moldau.cluster.znodes.layout import DELETE_TOPICS, LOG_DIR_EVENT_PREFIX, TOPICS, broker_path
 from moldau.cluster.znodes.log_dir_events import encode_log_dir_event
 from moldau.controller.broker_channels import NetworkBrokerChannels
 from moldau.controller.controller import Controller
@@ -250,12 +250,20 @@ class Node:
         self.metadata.add_listener(self._topics_changed)
         await self.controller.start()
         await self.topics.waits.until_known()
+        await self._wait_for_topics()
         self._storage.start(self.supervisor)
         self.transactions.start()
         shrink_ms = max(self.config.integer("replica.lag.time.max.ms") // 2, 1)
         self.supervisor.every(shrink_ms, "isr-expiration", self._isr_updates.shrink)
         for key in self.directories.future_logs:
             self.replica_moves.resume(key)
+
+    async def _wait_for_topics(self) -> None:
+        """Or clients that come at once would hear of topics that exist that they do not."""
+        existing, leaving = await self.session.children(TOPICS), await self.session.children(DELETE_TOPICS)
+        late = await self.topics.waits.until_listed(set(existing).difference(leaving))
+        if late:
+            logger.warning("the controller has not told of %d topics yet; serving all the same", len(late))
 
     # -- stop
 

@@ -47,6 +47,10 @@ class MetadataWaits:
         """Wait until all these partitions have leaders; the topics in which one had none in time."""
         return await self._until(partitions, lambda topic: self._is_led(topic, partitions[topic]), timeout_ms)
 
+    async def until_listed(self, topics: Collection[str], timeout_ms: int = KNOWN_WITHIN_MS) -> set[str]:
+        """Wait until these topics are known here, led or not; those that were not in time."""
+        return await self._until(topics, lambda topic: topic in self._metadata.topics, timeout_ms)
+
     async def until_gone(self, topics: Collection[str], timeout_ms: int) -> set[str]:
         """Wait until no broker has to know these topics any more; those that were still there."""
         return await self._until(topics, lambda topic: topic not in self._metadata.topics, timeout_ms)

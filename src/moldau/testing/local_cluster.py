@@ -68,7 +68,11 @@ class LocalCluster:
     # -- life
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()  # or nobody would: `with` leaves only what it has entered
+            raise
         return self
 
     def __exit__(
