@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 CUT_VERSION_MAX = 2  # up to here a batch that is too large is cut, which tells the client to ask for more
 LEADER_HINT_VERSION = 16
 CONVERTED_VERSION_MAX = 3
-UNCHANGED = None
 
 
 class Follower(NamedTuple):
@@ -50,11 +49,6 @@ class Found(NamedTuple):
     requested: RequestedPartition
     read: PartitionRead | None
     error: ErrorCode = ErrorCode.NONE
-
-    @property
-    def is_urgent(self) -> bool:
-        """Whether the fetcher has to hear of it at once."""
-        return self.read is None or self.read.diverging_epoch is not None
 
 
 class Fetch:
@@ -223,7 +217,7 @@ class Fetch:
         if read.slice is None:
             offsets = read.high_watermark, read.last_stable_offset, read.log_start_offset
             if read.diverging_epoch is None and not requested.has_moved(*offsets):
-                return UNCHANGED
+                return None
             return data_of(wanted, read, None, reading)
         try:
             records = read.slice.read(wait=reading.wait)

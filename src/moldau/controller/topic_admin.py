@@ -27,7 +27,7 @@ from moldau.base.ids import random_uuid
 from moldau.cluster.errors import BadArguments, BadVersion, MultiFailed, NodeExists, NoNode
 from moldau.cluster.metadata_cache import MetadataCache
 from moldau.cluster.metadata_waits import MetadataWaits
-from moldau.cluster.store import CoordinationSession, Create, SetData
+from moldau.cluster.store import CoordinationSession, Create, SetData, WatchEvent
 from moldau.cluster.znodes.configs import encode_config
 from moldau.cluster.znodes.layout import DELETE_TOPICS, TOPICS, config_path, delete_topic_path, topic_path
 from moldau.cluster.znodes.topics import TopicAssignment
@@ -270,10 +270,17 @@ class TopicAdmin:
         with suppress(TimeoutError):
             async with asyncio.timeout(min(timeout_ms, SETTLING_MS_MAX) / 1000):
                 for topic in topics:
-                    gone = asyncio.Event()
-                    while await self._session.exists(delete_topic_path(topic), lambda _event, g=gone: g.set()):  # type: ignore[misc]
-                        await gone.wait()
-                        gone.clear()
+                    await self._until_unmarked(topic)
+
+    async def _until_unmarked(self, topic: str) -> None:
+        changed = asyncio.Event()
+
+        def tell(_event: WatchEvent) -> None:
+            changed.set()
+
+        while await self._session.exists(delete_topic_path(topic), tell):
+            await changed.wait()
+            changed.clear()
 
 
 def _check_room(partitions: int, room: int) -> None:
