@@ -193,7 +193,7 @@ class LogMachine(RuleBasedStateMachine):
         by_offset = {batch.base_offset: batch for batch in self.model.batches}
         cleaned = []
         for segment in log.segments:
-            for _, batch in whole_batches(segment.file.read, 0, segment.size_bytes):
+            for _, _, batch in whole_batches(segment.file.read, 0, segment.size_bytes):
                 was = by_offset[batch.base_offset]
                 kept = {record.offset for record in read_batch(batch)}
                 records = tuple(record for record in was.records if record.offset in kept)

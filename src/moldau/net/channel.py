@@ -80,7 +80,10 @@ class Channel:
             # Shielded: one caller that gives up does not take the attempt away from the others.
             return await asyncio.shield(attempt)
         except asyncio.CancelledError:
-            if attempt.cancelled() and self._closed:
+            caller = asyncio.current_task()
+            assert caller is not None
+            # Who is cancelled as well must hear that, and not that it may try again.
+            if attempt.cancelled() and not caller.cancelling() and self._closed:
                 raise ConnectFailed(f"the channel to {self.host}:{self.port} was closed") from None
             raise
 

@@ -36,13 +36,39 @@ LINGER_MS = 5_000
 logger = logging.getLogger(__name__)
 
 
+Told = Callable[[Any, Exception | None], None]
+
+
+class DirectAnswer:
+    """In place of a future: who waits is called when the answer is read, without another turn of the loop."""
+
+    __slots__ = ("_done", "_loop", "_then")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, then: Told) -> None:
+        self._loop = loop
+        self._then = then
+        self._done = False
+
+    def done(self) -> bool:
+        return self._done
+
+    def set_result(self, response: Message) -> None:
+        self._done = True
+        self._then(response, None)
+
+    def set_exception(self, error: Exception) -> None:
+        """Later: a connection that ends has more to do before anybody may use it."""
+        self._done = True
+        self._loop.call_soon(self._then, None, error)
+
+
 class InFlight(NamedTuple):
     """A request that waits for its answer."""
 
     correlation_id: int
     response: type[Message]
     version: int
-    answer: asyncio.Future[Any]
+    answer: asyncio.Future[Any] | DirectAnswer
     deadline: float
 
 
@@ -94,14 +120,24 @@ class ClientConnection(FramedProtocol):
         """
         if version is None:
             version = self.version_of(type(request))
-        self._write(request, version)
-        deadline = self._loop.time() + (timeout_ms or self._options.request_timeout_ms) / 1000
         answer: asyncio.Future[Any] = self._loop.create_future()
-        response = response_class(ApiKey(request.KEY))
-        self._in_flight.append(InFlight(self._correlation_id, response, version, answer, deadline))
+        self._send(request, version, answer, timeout_ms)
+        return answer
+
+    def send_then(self, request: Message, version: int, then: Told) -> None:
+        """The same, but `then(response, None)` is called as soon as the answer is read, or `then(None, error)`."""
+        self._send(request, version, DirectAnswer(self._loop, then), None)
+
+    def _send(
+        self, request: Message, version: int, answer: asyncio.Future[Any] | DirectAnswer, timeout_ms: float | None
+    ) -> None:
+        self._write(request, version)
+        deadline = self.active_at + (timeout_ms or self._options.request_timeout_ms) / 1000
+        self._in_flight.append(
+            InFlight(self._correlation_id, response_class(ApiKey(request.KEY)), version, answer, deadline)
+        )
         if self._timer is None or deadline < self._timer.when():
             self._wait_until(deadline)
-        return answer
 
     def tell(self, request: Message, version: int | None = None) -> None:
         """Write a request that has no answer (Produce with acks=0). To be called only if `can_send`."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from moldau import __version__
+from moldau.base.version import __version__
 
 if TYPE_CHECKING:
     import ssl

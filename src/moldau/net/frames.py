@@ -25,7 +25,7 @@ unpack_size = SIZE.unpack_from
 SCRATCH_BYTES = 64 * 1024
 SHORT_BYTES_MAX = SCRATCH_BYTES // 2
 SPARE_BYTES_MAX = 32 * 1024 * 1024
-LENT_BYTES_MAX = 16 * 1024 * 1024
+LENT_BYTES_MAX = 32 * 1024 * 1024
 
 
 class ReceiveBuffers:

@@ -20,6 +20,7 @@ from moldau.records.codecs import gzip, lz4, snappy, zstd
 
 # The most that the records of one batch may be when decompressed, where a caller does not know better.
 DECOMPRESSED_BYTES_MAX = 128 << 20
+COMPRESSION_MASK = 7  # of a batch's attributes
 
 
 class CompressionType(IntEnum):
@@ -49,7 +50,7 @@ LEVELS = {
 
 def compression_type_of(attributes: int) -> CompressionType:
     """The codec that the attributes of a batch or a message name."""
-    number = attributes & 7
+    number = attributes & COMPRESSION_MASK
     if number > CompressionType.ZSTD:
         raise CorruptRecord(f"there is no compression type {number}")
     return CompressionType(number)

@@ -7,6 +7,8 @@ producers and control records.
 
 from __future__ import annotations
 
+from operator import ge
+
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError, CorruptRecord
 from moldau.records.batch import LOG_APPEND_TIME_FLAG, Buffer, RecordBatch
@@ -16,6 +18,8 @@ from moldau.records.legacy import LegacyEntry, build_message_set, entries, read_
 from moldau.records.reader import read_batch
 from moldau.records.record import Record, TimestampType
 from moldau.records.walk import spans
+
+_INT32_MAX = (1 << 31) - 1
 
 
 def up_convert(message_set: Buffer, level: int | None = None, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes:
@@ -37,6 +41,37 @@ def up_convert(message_set: Buffer, level: int | None = None, limit_bytes: int =
         max(entry.compression_type for entry in sent),
         level,
     )
+
+
+class ConvertedEntry(RecordBatch):
+    """An entry of an old log as a v2 batch to look at; the entry itself is what belongs in the log."""
+
+    __slots__ = ("entry", "is_of_one_magic")
+
+    def __init__(self, buffer: Buffer, entry: LegacyEntry, is_of_one_magic: bool) -> None:
+        super().__init__(buffer)
+        self.entry = entry
+        self.is_of_one_magic = is_of_one_magic
+        """Brokers before 0.10.1 compacted messages of magic 0 into wrappers of magic 1 (KAFKA-4298)."""
+
+
+def as_batch(entry: LegacyEntry, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> RecordBatch:
+    """An entry of an old log as a `ConvertedEntry`: the same records at the same offsets, uncompressed."""
+    messages = entry.messages(limit_bytes, any_magic=True)
+    records = entry.resolve(messages)
+    offsets = [record.offset for record in records]
+    if not 0 <= entry.offset - offsets[0] <= min(entry.offset, _INT32_MAX):
+        raise CorruptRecord(f"the first message of the entry at offset {entry.offset} has offset {offsets[0]}")
+    if offsets[-1] > entry.offset or any(map(ge, offsets, offsets[1:])):
+        raise CorruptRecord(f"the messages of the entry at offset {entry.offset} have offsets that do not ascend")
+    stamped = entry.timestamp_type is TimestampType.LOG_APPEND_TIME
+    data = build_batch(
+        records,
+        base_offset=offsets[0],
+        last_offset=entry.offset,
+        log_append_time_ms=entry.timestamp if stamped else None,
+    )
+    return ConvertedEntry(data, entry, all(message.magic == entry.magic for message in messages))
 
 
 def down_convert(data: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes:

@@ -75,29 +75,44 @@ class LegacyEntry:
         log_append_time = self.attributes & LOG_APPEND_TIME_FLAG
         return TimestampType.LOG_APPEND_TIME if log_append_time else TimestampType.CREATE_TIME
 
+    @property
+    def data(self) -> bytes:
+        """The entry as it is in a message set: there is only one way to write it."""
+        return _encode_entry(self.offset, self.magic, self.attributes, self.timestamp, self.key, self.value)
+
     def records(self, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> list[Record]:
         """The message itself, or the messages in the wrapper."""
+        return self.resolve(self.messages(limit_bytes))
+
+    def messages(self, limit_bytes: int = DECOMPRESSED_BYTES_MAX, *, any_magic: bool = False) -> list[LegacyEntry]:
+        """The entry itself, or those in the wrapper as they are written there, which are all of its magic or of any."""
         codec = self.compression_type
         if codec is CompressionType.NONE:
-            return [Record(self.offset, self.timestamp, self.key, self.value)]
+            return [self]
         if self.value is None:
             raise self._corrupt("it is compressed and has no value")
         inner = list(entries(decompress(codec, self.value, limit_bytes, self.magic), whole=True))
         if not inner:
             raise self._corrupt("there is no message in the wrapper")
         for entry in inner:
-            if entry.magic != self.magic or entry.compression_type is not CompressionType.NONE:
+            if (not any_magic and entry.magic != self.magic) or entry.compression_type is not CompressionType.NONE:
                 raise self._corrupt("a message in the wrapper is of another magic or compressed itself")
-        base_offset = self._base_offset(inner[-1].offset)
+        return inner
+
+    def resolve(self, messages: list[LegacyEntry]) -> list[Record]:
+        """What `messages` gave as records, with the offsets and times that the wrapper says they have."""
+        if messages[0] is self:
+            return [Record(self.offset, self.timestamp, self.key, self.value)]
+        base_offset = self._base_offset(messages[-1].offset)
         log_append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         return [
             Record(
-                wrap_int64(base_offset + entry.offset),
-                self.timestamp if log_append_time else entry.timestamp,
-                entry.key,
-                entry.value,
+                wrap_int64(base_offset + message.offset),
+                self.timestamp if log_append_time else message.timestamp,
+                message.key,
+                message.value,
             )
-            for entry in inner
+            for message in messages
         ]
 
     def _base_offset(self, last_inner_offset: int) -> int:

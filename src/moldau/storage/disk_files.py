@@ -25,9 +25,11 @@ from pathlib import Path
 from moldau.records.batch import Buffer
 from moldau.storage.disk_lock import DiskLock, lock_file
 from moldau.storage.files import File, Files
+from moldau.storage.read_buffers import ReadBuffers
 
 _PARTS_MAX = 1024  # IOV_MAX of Linux and macOS
 _READ_NOW_FLAG: int = getattr(os, "RWF_NOWAIT", 0)
+_buffers = ReadBuffers()
 _NOT_NOW = frozenset({errno.EAGAIN, errno.EOPNOTSUPP, errno.ENOSYS})  # the last two are answers of a file system
 
 
@@ -89,7 +91,7 @@ class DiskFile(File):
     def read_now(self, size: int, position: int) -> Buffer | None:
         if not _READ_NOW_FLAG:
             return os.pread(self._descriptor, size, position)
-        data = bytearray(size)
+        data = _buffers.take(size)
         try:
             length = os.preadv(self._descriptor, (data,), position, _READ_NOW_FLAG)
         except OSError as error:
@@ -99,7 +101,7 @@ class DiskFile(File):
         if length < size:
             if position + length < os.fstat(self._descriptor).st_size:
                 return None  # the rest is not in the page cache
-            del data[length:]
+            return data[:length]
         return data
 
     def truncate(self, size: int) -> None:

@@ -58,7 +58,7 @@ class IndexFile:
         self._entries = _NOT_COUNTED
         self._last = self.NOTHING
         self._mapped: Callable[[], File | None] = _no_file  # as long as `OpenFiles` keeps it
-        self._room = 0  # entries for which there is space on disk
+        self._room = _NOT_COUNTED  # entries for which there is space on disk; none before they are counted
 
     @property
     def entries(self) -> int:
@@ -163,16 +163,11 @@ class IndexFile:
         return file
 
     def _append(self, first: int, second: int) -> None:
-        """The hot path of every log."""
-        file, entries, entry = self._mapped(), self._entries, self.ENTRY
-        if file is None or entries >= self._room:
-            file = self._make_room()
-        file.is_recent = True
-        mapping = file.mapping
+        """Where there is room and a mapping, the subclasses do the same themselves: it is the hot path of every log."""
+        mapping = self._make_room().mapping
         assert mapping is not None
-        entry.pack_into(mapping, entries * entry.size, first, second)
-        self._entries = entries + 1
-        self._last = first, second
+        self.ENTRY.pack_into(mapping, self._entries * self.ENTRY.size, first, second)
+        self._set(self._entries + 1, (first, second))
 
     def extend(self, entries: Sequence[Entry]) -> None:
         """Append entries that ascend and for which there is room; the first field is relative as in the file."""

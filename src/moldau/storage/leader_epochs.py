@@ -38,23 +38,20 @@ UNDEFINED_EPOCH_END_OFFSET = EpochEndOffset(-1, -1)
 class LeaderEpochs:
     """The epochs of one partition's log."""
 
-    __slots__ = ("_epochs", "_partition", "_start_offsets")
+    __slots__ = ("_epochs", "_partition", "_start_offsets", "latest_epoch")
 
     def __init__(self, partition: str, entries: Iterable[tuple[int, int]] = ()) -> None:
         """`partition` is its name in log lines; entries that contradict later ones are dropped."""
         self._partition = partition
         self._epochs: list[int] = []
         self._start_offsets: list[int] = []
+        self.latest_epoch: int | None = None  # not a property: it is looked at for every append
         for epoch, start_offset in entries:
             self.assign(epoch, start_offset)
 
     @property
     def entries(self) -> list[EpochEntry]:
         return list(map(EpochEntry, self._epochs, self._start_offsets))
-
-    @property
-    def latest_epoch(self) -> int | None:
-        return self._epochs[-1] if self._epochs else None
 
     def previous_epoch(self, epoch: int) -> int | None:
         """The greatest epoch below one, whether or not that one is here."""
@@ -98,6 +95,7 @@ class LeaderEpochs:
             )
         epochs[kept:] = [epoch]
         start_offsets[kept:] = [start_offset]
+        self.latest_epoch = epoch
         return True
 
     def truncate_from_end(self, end_offset: int) -> bool:
@@ -106,6 +104,7 @@ class LeaderEpochs:
         changed = kept < len(self._epochs)
         del self._epochs[kept:]
         del self._start_offsets[kept:]
+        self.latest_epoch = self._epochs[-1] if kept else None
         return changed
 
     def truncate_from_start(self, start_offset: int) -> bool:
@@ -122,4 +121,5 @@ class LeaderEpochs:
         changed = bool(self._epochs)
         self._epochs.clear()
         self._start_offsets.clear()
+        self.latest_epoch = None
         return changed

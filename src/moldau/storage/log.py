@@ -30,6 +30,7 @@ from moldau.storage.plain_append import RECENT_BATCHES_MAX, append_plain
 from moldau.storage.producer_append import NOTHING_PREPARED, AppendOrigin, CompletedTransaction, PreparedAppend
 from moldau.storage.producer_state import ProducerState
 from moldau.storage.producer_verification import VerificationGuard
+from moldau.storage.scan import BatchSummary
 from moldau.storage.segment import RELATIVE_OFFSET_MAX, Segment
 from moldau.storage.segments import Segments
 from moldau.storage.snapshots import Snapshots
@@ -105,7 +106,7 @@ class Log:
         self.flushed_ms = place.clock.now_ms()
         self.removed: deque[RemovedSegment] = deque()
         self.recent: dict[int, tuple[Segment, int, int]] = {}  # base offset → segment, position, size
-        self._segment_ms = self._jittered()
+        self.segment_ms = self._jittered()
         self.indexes_flushed = -1  # the end of the log when the indexes of its active segment were synced
         self.validation = LeaderValidation(settings, self.place.clock)
 
@@ -133,7 +134,7 @@ class Log:
     def configure(self, settings: LogSettings) -> None:
         """Obey other settings from now on; segments that exist keep their index sizes."""
         self.settings = settings
-        self._segment_ms = self._jittered()
+        self.segment_ms = self._jittered()
         self.validation = LeaderValidation(settings, self.place.clock)
 
     def _jittered(self) -> int:
@@ -159,7 +160,7 @@ class Log:
     ) -> AppendResult:
         """Check the batches, give them their offsets and this leader's epoch, and write them."""
         first_offset = self.log_end_offset
-        if origin is _CLIENT and append_plain(self, data, leader_epoch):
+        if origin is _CLIENT and append_plain(self, (data,), leader_epoch):
             values = first_offset, self.log_end_offset - 1, NO_TIMESTAMP, self.log_start_offset, False
             return _new_tuple(AppendResult, values)  # half the price of the constructor
         data, batches, log_append_time = self.validation.batches(data, origin, first_offset, leader_epoch)
@@ -220,7 +221,7 @@ class Log:
                 transaction = AbortedTransaction(producer_id, first_offset, last_offset, last_stable_offset)
                 segment.transaction_index.append(transaction)
 
-    def note_epochs(self, batches: Iterable[RecordBatch]) -> None:
+    def note_epochs(self, batches: Iterable[RecordBatch | BatchSummary]) -> None:
         """Epochs that begin with one of these batches."""
         latest = self.leader_epochs.latest_epoch
         for batch in batches:
@@ -273,8 +274,8 @@ class Log:
             return True
         first_timestamp = active.first_timestamp
         if timestamp >= 0 and first_timestamp >= 0:
-            return timestamp - first_timestamp <= self._segment_ms
-        return self.place.clock.now_ms() - active.created_ms <= self._segment_ms
+            return timestamp - first_timestamp <= self.segment_ms
+        return self.place.clock.now_ms() - active.created_ms <= self.segment_ms
 
     def roll(self, base_offset: int | None = None) -> Segment:
         """Begin a new active segment; an empty one is not rolled."""

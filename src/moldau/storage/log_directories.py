@@ -38,9 +38,6 @@ Result = TypeVar("Result")
 OnOffline = Callable[[Path, list[TopicPartition]], None]
 
 FILE_DELETE_DELAY_MS = 60_000  # log.segment.delete.delay.ms
-FROZEN_LOGS_MIN = 1_000
-"""From so many logs on the collector never looks at those that were loaded: they stay as long as the process, and each
-look would hold up the loop, by 20 ms for a thousand logs."""
 
 
 class LogDirectories:
@@ -140,8 +137,6 @@ class LogDirectories:
                 if loading.directory.is_online:
                     self._take_in(loading)
             await asyncio.gather(*(self.checkpoint(directory) for directory in self.online), return_exceptions=True)
-        if len(self.logs) >= FROZEN_LOGS_MIN:
-            gc.freeze()
         self._check_some_online()
         self._is_loaded = True
 

@@ -69,7 +69,6 @@ def load_log(
     found = _put_right(place)
     segments, damaged = _open_segments(place, settings, found)
     epochs = LeaderEpochs(str(place), _read_epochs(place))
-    was_known = bool(epochs.entries)
     snapshots = Snapshots(
         place.files, place.directory, [f.offset for f in found if f.kind == SNAPSHOT_SUFFIX and not f.state]
     )
@@ -87,10 +86,14 @@ def load_log(
         producer_expiration_ms=producer_expiration_ms,
     )
     recovery = Recovery(log, INT64_MAX if clean else checkpointed.recovery_point, progress)
-    if clean and not damaged:
+    is_trusted = clean and not damaged
+    recover_from = min([checkpointed.recovery_point if not clean else _end(segments), *damaged])
+    if not epochs.entries:
+        _rebuild_epochs(log, list(segments) if is_trusted else segments.before(recover_from))
+    if is_trusted:
         recovery.trust()
     else:
-        recovery.recover(min([checkpointed.recovery_point if not clean else _end(segments), *damaged]))
+        recovery.recover(recover_from)
         if checkpointed.recovery_point > log.log_end_offset and not clean:
             logger.warning(
                 "%s: its end %d is before the recovery point %d, so all of it is recovered",
@@ -99,9 +102,6 @@ def load_log(
                 checkpointed.recovery_point,
             )
             recovery.recover(0)
-    if not was_known and log.size_bytes:
-        log.leader_epochs.clear()
-        _rebuild_epochs(log)
     if log.leader_epochs.truncate_from_start(log.log_start_offset):
         log.epochs_changed()
     if log.log_start_offset > log.log_end_offset:
@@ -123,14 +123,13 @@ def _read_epochs(place: LogPlace) -> list[tuple[int, int]]:
         return []
 
 
-def _rebuild_epochs(log: Log) -> None:
-    """The epochs of the records that there are, from the headers of all batches: a crash has taken the checkpoint."""
-    for segment in log.segments:
-        for batch in segment.scan():
-            latest = log.leader_epochs.latest_epoch
-            if batch.leader_epoch >= 0 and (latest is None or batch.leader_epoch > latest):
-                log.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
-    log.epochs_changed()
+def _rebuild_epochs(log: Log, segments: list[Segment]) -> None:
+    """The epochs of the records that there are, from the headers of all batches: a crash has taken the checkpoint.
+
+    Segments that are recovered are left out, since that finds their epochs too.
+    """
+    for segment in segments:
+        log.note_epochs(segment.scan())
 
 
 def _put_right(place: LogPlace) -> list[SegmentFile]:

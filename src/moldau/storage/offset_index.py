@@ -15,6 +15,9 @@ from moldau.storage.files import CorruptFile
 from moldau.storage.index_file import Entry, IndexFile
 
 _INT32_MAX = (1 << 31) - 1
+_ENTRY = Struct(">ii")
+_ENTRY_BYTES = _ENTRY.size
+_pack_into = _ENTRY.pack_into
 
 
 class OffsetPosition(NamedTuple):
@@ -27,7 +30,7 @@ class OffsetPosition(NamedTuple):
 class OffsetIndex(IndexFile):
     """Offsets ascend strictly, and positions with them."""
 
-    ENTRY = Struct(">ii")
+    ENTRY = _ENTRY
     NOTHING = (0, 0)
 
     __slots__ = ()
@@ -43,15 +46,19 @@ class OffsetIndex(IndexFile):
 
     def append(self, offset: int, position: int) -> bool:
         """Whether the index is full now."""
-        entries = self._entries
-        if entries < 0:
-            entries = self.entries
         relative_offset = offset - self.base_offset
         assert self._last[0] < relative_offset <= _INT32_MAX, (self.path, offset, self.last_offset)
         assert 0 < position <= _INT32_MAX, (self.path, position)
-        assert entries < self._entries_max, self.path
-        self._append(relative_offset, position)
-        return entries + 1 >= self._entries_max
+        file, entries = self._mapped(), self._entries
+        if file is None or entries >= self._room:
+            assert self.entries < self._entries_max, self.path
+            self._append(relative_offset, position)
+            return self._entries >= self._entries_max
+        file.is_recent = True
+        _pack_into(file.mapping, entries * _ENTRY_BYTES, relative_offset, position)  # type: ignore[arg-type]
+        self._last = relative_offset, position
+        self._entries = entries = entries + 1
+        return entries >= self._entries_max
 
     def lookup(self, offset: int) -> OffsetPosition:
         """The last entry at or before `offset`, or the start of the segment."""

@@ -1,13 +1,14 @@
-"""The append that nearly all are: one batch of today's format that goes into the log as it is.
+"""The append that nearly all are: batches of today's format that go into the log as they are.
 
 A broker of small requests spends its time here, so this is the whole of an append written out, at half the time of
-the general way, which knows many batches, other formats, transactions, duplicates and topics that ask for a look at the
-records. It decides nothing of its own. Whatever is not exactly as expected is left untouched to the general way, which
-also knows what to say about it.
+the general way, which knows other formats, transactions, duplicates and topics that ask for a look at the records. It
+decides nothing of its own. Whatever is not exactly as expected is left untouched to the general way, which also knows
+what to say about it. Batches that came together are written together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from moldau.records.batch import (
@@ -22,7 +23,9 @@ from moldau.records.batch import (
     Buffer,
 )
 from moldau.records.checksum import crc32c
+from moldau.records.record import NO_TIMESTAMP
 from moldau.storage.producer_entry import ProducerEntry
+from moldau.storage.segment import RELATIVE_OFFSET_MAX, NotedBatch
 
 if TYPE_CHECKING:
     from moldau.storage.log import Log
@@ -34,47 +37,61 @@ _unpack = HEADER.unpack_from
 _assign = ASSIGNED.pack_into
 
 
-def append_plain(log: Log, data: Buffer, leader_epoch: int) -> bool:
-    """Append a client's batch if it is an ordinary one; if not, nothing has changed."""
-    size_bytes = len(data)
-    if size_bytes < HEADER_BYTES or not (type(data) is bytearray or (type(data) is memoryview and not data.readonly)):
-        return False
-    header = _unpack(data)
-    sent_offset, length, _, magic, crc, attributes, offset_delta, _, timestamp, producer_id, epoch, sequence, count = (
-        header
-    )
-    if (
-        length != size_bytes - LOG_OVERHEAD_BYTES
-        or length > log.validation.plain_length_max
-        or magic != MAGIC_V2
-        or attributes & _UNUSUAL_FLAGS
-        or count < 1
-        or count != offset_delta + 1
-        or sent_offset < 0
-        or leader_epoch != log.leader_epochs.latest_epoch
-        or crc32c(memoryview(data)[ATTRIBUTES_AT:]) != crc
-    ):
-        return False
-    base_offset, segment = log.log_end_offset, log.segments.active
-    last_offset = base_offset + offset_delta
-    if not log.belongs(segment, size_bytes, last_offset, timestamp):
-        return False
-    state = log.producer_state
-    entry: ProducerEntry | None = None
-    if producer_id >= 0:
-        known = state.expecting(producer_id, epoch, sequence)
-        if known is None:
-            return False
-        entry = known.with_batch(epoch, sequence, last_offset, offset_delta, timestamp)
-    _assign(data, 0, base_offset, length, leader_epoch)
+def append_plain(log: Log, run: Sequence[Buffer], leader_epoch: int) -> list[NotedBatch]:
+    """Append a client's batches up to the first that is not an ordinary one; where those are that were appended."""
+    segment, state = log.segments.active, log.producer_state
+    position = segment.size_bytes
+    if not position or segment.is_full or leader_epoch != log.leader_epochs.latest_epoch:
+        return []
+    base_offset, length_max = log.log_end_offset, log.validation.plain_length_max
+    bytes_max, last_offset_max = log.settings.segment_bytes, segment.base_offset + RELATIVE_OFFSET_MAX
+    first_timestamp, recent = segment.first_timestamp, log.recent
+    timestamp_max = first_timestamp + log.segment_ms if first_timestamp >= 0 else NO_TIMESTAMP
+    entries: dict[int, ProducerEntry] | None = None
+    noted: list[NotedBatch] = []
+    for data in run:
+        size_bytes = len(data)
+        if size_bytes < HEADER_BYTES or not (
+            type(data) is bytearray or (type(data) is memoryview and not data.readonly)
+        ):
+            break
+        sent_offset, length, _, magic, crc, attributes, delta, _, timestamp, producer_id, epoch, sequence, count = (
+            _unpack(data)
+        )
+        last_offset = base_offset + delta
+        if (
+            length != size_bytes - LOG_OVERHEAD_BYTES
+            or length > length_max
+            or magic != MAGIC_V2
+            or attributes & _UNUSUAL_FLAGS
+            or count < 1
+            or count != delta + 1
+            or sent_offset < 0
+            or position + size_bytes > bytes_max
+            or last_offset > last_offset_max
+            or not 0 <= timestamp <= timestamp_max
+            or crc32c(memoryview(data)[ATTRIBUTES_AT:]) != crc
+        ):
+            break
+        if producer_id >= 0:
+            if entries is None:
+                entries = {}
+            known = entries.get(producer_id) or state.plain_entry(producer_id)
+            if known is None or not known.expects(epoch, sequence):
+                break
+            entries[producer_id] = known.with_batch(epoch, sequence, last_offset, delta, timestamp)
+        _assign(data, 0, base_offset, length, leader_epoch)
+        noted.append((position, size_bytes, last_offset, timestamp))
+        recent[base_offset] = segment, position, size_bytes  # nobody looks there before the end of the log has moved
+        position += size_bytes
+        base_offset = last_offset + 1
+    if not noted:
+        return noted
     log.is_changed = True
-    position = segment.append_one(data, last_offset, timestamp)
-    log.log_end_offset = end_offset = last_offset + 1
-    state.map_end_offset = end_offset
-    if entry is not None:
-        state.commit_plain(producer_id, entry)
-    recent = log.recent
-    recent[base_offset] = segment, position, size_bytes
+    segment.append_run(run if len(run) == len(noted) else run[: len(noted)], noted)
+    log.log_end_offset = state.map_end_offset = base_offset
+    if entries:
+        state.commit_plain(entries)
     if len(recent) > RECENT_BATCHES_MAX:
         log.forget_older()
-    return True
+    return noted

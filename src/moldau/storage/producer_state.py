@@ -128,21 +128,16 @@ class ProducerState:
             _prepare_records(prepared, batch, current)
         return prepared
 
-    def expecting(self, producer_id: int, producer_epoch: int, base_sequence: int) -> ProducerEntry | None:
-        """The entry of a producer whose next batch this is, outside of transactions; None if there is more to check."""
+    def plain_entry(self, producer_id: int) -> ProducerEntry | None:
+        """The entry of a producer outside of transactions; None if there is more to check."""
         entry = self._producers.get(producer_id)
-        if (
-            entry is None
-            or entry.transaction_first_offset >= 0
-            or self._verifications
-            or not entry.expects(producer_epoch, base_sequence)
-        ):
+        if entry is None or entry.transaction_first_offset >= 0 or self._verifications:
             return None
         return entry
 
-    def commit_plain(self, producer_id: int, entry: ProducerEntry) -> None:
-        """A batch outside of transactions has been written: this is the entry of its producer now."""
-        self._producers[producer_id] = entry
+    def commit_plain(self, entries: Mapping[int, ProducerEntry]) -> None:
+        """Batches outside of transactions have been written: these are the entries of their producers now."""
+        self._producers.update(entries)
 
     def commit(self, prepared: PreparedAppend, end_offset: int) -> None:
         """The append has been written, up to `end_offset`."""

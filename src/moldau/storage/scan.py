@@ -12,8 +12,11 @@ from struct import Struct
 from typing import NamedTuple
 
 from moldau.base.errors import CorruptRecord
-from moldau.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_V2, Buffer, RecordBatch
+from moldau.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_AT, MAGIC_V2, Buffer, RecordBatch
+from moldau.records.convert import as_batch
+from moldau.records.legacy import LegacyEntry
 from moldau.records.record import NO_TIMESTAMP
+from moldau.records.walk import Span
 
 # base offset, length, leader epoch, magic, last offset delta, max timestamp, producer id; v0 and v1 have the first four
 _SUMMARY = Struct(">qiib6xi8xqq")
@@ -64,12 +67,13 @@ def scan(read: Read, position: int, end: int) -> Iterator[BatchSummary]:
         position += size_bytes
 
 
-def whole_batches(read: Read, position: int, end: int) -> Iterator[tuple[int, RecordBatch]]:
-    """Every batch from a position on with its position, read whole and checked.
+def whole_batches(read: Read, position: int, end: int) -> Iterator[tuple[int, int, RecordBatch]]:
+    """Every batch from a position on with its position and its size in the file, read whole and checked.
 
-    Ends before a torn last batch; raises `CorruptRecord` at the first damaged one. What came before is good.
+    Messages of the old formats become batches of the same offsets. Ends before a torn last batch; raises
+    `CorruptRecord` at the first damaged one. What came before is good.
     """
-    while end - position >= HEADER_BYTES:
+    while end - position >= ENTRY_BYTES_MIN:
         window = read(min(RECOVERY_WINDOW_BYTES, end - position), position)
         size_bytes = _size_at(window, 0)
         if position + size_bytes > end:
@@ -77,10 +81,13 @@ def whole_batches(read: Read, position: int, end: int) -> Iterator[tuple[int, Re
         if size_bytes > len(window):
             window = read(size_bytes, position)
         at = 0
-        while len(window) - at >= HEADER_BYTES and at + (size_bytes := _size_at(window, at)) <= len(window):
-            batch = RecordBatch(window, at)
-            batch.check()
-            yield position + at, batch
+        while len(window) - at >= ENTRY_BYTES_MIN and at + (size_bytes := _size_at(window, at)) <= len(window):
+            if window[at + MAGIC_AT] < MAGIC_V2:
+                batch = as_batch(LegacyEntry(window, Span(at, size_bytes, window[at + MAGIC_AT])))
+            else:
+                batch = RecordBatch(window, at)
+                batch.check()
+            yield position + at, size_bytes, batch
             at += size_bytes
         position += at
         if not at:
@@ -89,6 +96,6 @@ def whole_batches(read: Read, position: int, end: int) -> Iterator[tuple[int, Re
 
 def _size_at(window: Buffer, at: int) -> int:
     size_bytes = LOG_OVERHEAD_BYTES + int.from_bytes(window[at + 8 : at + 12], "big", signed=True)
-    if size_bytes < HEADER_BYTES:
+    if size_bytes < (ENTRY_BYTES_MIN if window[at + MAGIC_AT] < MAGIC_V2 else HEADER_BYTES):
         raise CorruptRecord(f"a batch has a size of {size_bytes} bytes")
     return size_bytes

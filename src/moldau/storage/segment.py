@@ -80,6 +80,7 @@ class Segment:
         self._bytes_since_index_entry = 0
         self.is_full = False  # whether an index has no room for another entry; a full one gets no appends
         self._largest: TimestampOffset | None = None  # not known until asked for
+        self._indexed: TimestampOffset | None = None  # the last of these that the time index has been given
         self._first_timestamp: int | None = None
         index_bytes = settings.segment_index_bytes
         self.path = self._path(LOG_SUFFIX)
@@ -165,42 +166,46 @@ class Segment:
     def append(self, data: Buffer, batches: Iterable[RecordBatch]) -> None:
         """Write `data`, which is these batches and nothing else."""
         position = self.size_bytes
-        self._open_files.get(self.path).append(data)
-        self.size_bytes = position + len(data)
+        noted: list[NotedBatch] = []
         for batch in batches:
             size_bytes = LOG_OVERHEAD_BYTES + batch.length
-            self.note(position, size_bytes, batch.base_offset + batch.last_offset_delta, batch.max_timestamp)
+            noted.append((position, size_bytes, batch.base_offset + batch.last_offset_delta, batch.max_timestamp))
             position += size_bytes
+        self.append_run((data,), noted)
 
-    def append_one(self, data: Buffer, last_offset: int, timestamp: int) -> int:
-        """Write one batch; where it begins."""
-        position, size_bytes = self.size_bytes, len(data)
-        self._open_files.get(self.path).append(data)
-        self.size_bytes = position + size_bytes
-        self.note(position, size_bytes, last_offset, timestamp)
-        return position
+    def append_run(self, run: Sequence[Buffer], noted: Sequence[NotedBatch]) -> None:
+        """Write batches in one go; `noted` says where each of them comes to be."""
+        file = self._open_files.get(self.path)
+        if len(run) == 1:
+            file.append(run[0])
+        else:
+            file.append_parts(run)
+        self.size_bytes = noted[-1][0] + noted[-1][1]
+        self.note(noted)
 
-    def note(self, position: int, size_bytes: int, last_offset: int, timestamp: int) -> None:
-        """Bring the indexes up to a batch that is in the file."""
-        if position == 0:
-            self._first_timestamp = timestamp
+    def note(self, batches: Sequence[NotedBatch]) -> None:
+        """Bring the indexes up to batches that are in the file."""
+        if batches[0][0] == 0:
+            self._first_timestamp = batches[0][3]
         largest = self._largest or self.largest_timestamp
-        if timestamp > largest[0]:
-            largest = self._largest = _new_tuple(TimestampOffset, (timestamp, last_offset))
-        if self._bytes_since_index_entry <= self._index_interval_bytes or self.is_full:
-            self._bytes_since_index_entry += size_bytes
-            return
-        self._bytes_since_index_entry = size_bytes
-        is_full = self.offset_index.append(last_offset, position)
-        if largest[0] != NO_TIMESTAMP and self.time_index.append(largest[0], largest[1]):
-            is_full = True
-        self.is_full = is_full
+        since_bytes, interval_bytes = self._bytes_since_index_entry, self._index_interval_bytes
+        for position, size_bytes, last_offset, timestamp in batches:
+            if timestamp > largest[0]:
+                largest = _new_tuple(TimestampOffset, (timestamp, last_offset))
+            if since_bytes <= interval_bytes or self.is_full:
+                since_bytes += size_bytes
+                continue
+            since_bytes = size_bytes
+            self.is_full = self.offset_index.append(last_offset, position)
+            if largest is not self._indexed and largest[0] != NO_TIMESTAMP:
+                self.is_full |= self.time_index.append(largest[0], largest[1])
+                self._indexed = largest
+        self._bytes_since_index_entry, self._largest = since_bytes, largest
 
     def note_all(self, batches: Sequence[NotedBatch]) -> None:
         """As `note` of each; faster for many."""
         if min(self.offset_index.room, self.time_index.room) < len(batches):
-            for batch in batches:
-                self.note(*batch)
+            self.note(batches)
             return
         if batches[0][0] == 0:
             self._first_timestamp = batches[0][3]

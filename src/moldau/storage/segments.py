@@ -60,6 +60,10 @@ class Segments:
         """The segments from the one that an offset is in."""
         return self._segments[max(0, bisect_right(self._bases, offset) - 1) :]
 
+    def before(self, offset: int) -> list[Segment]:
+        """The segments before the one that an offset is in."""
+        return self._segments[: max(0, bisect_right(self._bases, offset) - 1)]
+
     def above(self, base_offset: int) -> list[Segment]:
         """The segments whose base offset is greater than an offset."""
         return self._segments[bisect_right(self._bases, base_offset) :]

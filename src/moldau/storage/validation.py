@@ -15,11 +15,12 @@ from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError, CorruptRecord
 from moldau.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_V2, Buffer, RecordBatch
 from moldau.records.compression import CompressionType
-from moldau.records.convert import up_convert
+from moldau.records.convert import as_batch, up_convert
+from moldau.records.legacy import LegacyEntry
 from moldau.records.reader import read_batch
 from moldau.records.rebuild import recompress
 from moldau.records.record import NO_TIMESTAMP, TimestampType
-from moldau.records.walk import spans
+from moldau.records.walk import Span, spans
 from moldau.storage.log_settings import INT64_MAX, LogSettings
 from moldau.storage.producer_append import AppendOrigin
 
@@ -151,8 +152,11 @@ def follower_batches(data: Buffer, next_offset: int) -> list[RecordBatch]:
     """The whole batches that a leader sent, with the offsets that they have; a partial last one is left out."""
     batches = []
     for span in spans(data):
-        batch = RecordBatch(data, span.position)
-        batch.check()
+        if span.magic == MAGIC_V2:
+            batch = RecordBatch(data, span.position)
+            batch.check()
+        else:
+            batch = _old_entry(data, span)
         if batch.base_offset < next_offset:
             raise ApiError(
                 ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -161,3 +165,10 @@ def follower_batches(data: Buffer, next_offset: int) -> list[RecordBatch]:
         next_offset = batch.next_offset
         batches.append(batch)
     return batches
+
+
+def _old_entry(data: Buffer, span: Span) -> RecordBatch:
+    """An entry of a log that an old Kafka began: a batch's view of its offsets and times, at the entry's own place."""
+    batch = as_batch(LegacyEntry(data, span))
+    batch.position, batch.length = span.position, span.size_bytes - LOG_OVERHEAD_BYTES
+    return batch

@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 from moldau.base.clock import VirtualClock
-from moldau.records.batch import Producer, RecordBatch
+from moldau.records.batch import MAGIC_AT, Producer, RecordBatch
 from moldau.records.builder import build_batch
 from moldau.records.compression import CompressionType
 from moldau.records.control import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
@@ -38,11 +38,15 @@ KeyValue = tuple[bytes | None, bytes | None]
 
 
 class Stored(NamedTuple):
-    """A batch as it is in the log."""
+    """A batch, or an entry of an old message set, as it is in the log."""
 
     batch: RecordBatch
     records: list[Record]
     data: bytes
+
+    @property
+    def magic(self) -> int:
+        return self.data[MAGIC_AT]
 
 
 class CompactedLog:
@@ -103,6 +107,14 @@ class CompactedLog:
         self.log.advance_high_watermark(self.log.log_end_offset)
         return result.first_offset
 
+    def put(self, data: bytes) -> None:
+        """Bytes that another broker left at the end of the log; found when the log is opened."""
+        file = self.files.open(self.log.segments.active.path)
+        file.append(data)
+        file.close()
+        self.reopen()
+        self.log.advance_high_watermark(self.log.log_end_offset)
+
     def roll(self) -> None:
         self.log.roll()
 
@@ -126,8 +138,8 @@ class CompactedLog:
 
     def stored(self) -> Iterator[Stored]:
         for segment in list(self.log.segments):
-            for _, batch in whole_batches(segment.file.read, 0, segment.size_bytes):
-                yield Stored(batch, read_batch(batch), bytes(batch.data))
+            for position, size_bytes, batch in whole_batches(segment.file.read, 0, segment.size_bytes):
+                yield Stored(batch, read_batch(batch), bytes(segment.file.read(size_bytes, position)))
 
     def records(self) -> list[tuple[int, bytes | None, bytes | None]]:
         """What a reader of uncommitted records sees."""
@@ -165,7 +177,7 @@ class CompactedLog:
             segment.time_index.check()
             segment.transaction_index.check()
             largest = -1
-            for position, batch in whole_batches(segment.file.read, 0, segment.size_bytes):
+            for position, _, batch in whole_batches(segment.file.read, 0, segment.size_bytes):
                 assert batch.base_offset > end
                 assert batch.base_offset >= segment.base_offset
                 end = batch.last_offset

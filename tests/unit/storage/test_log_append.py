@@ -12,7 +12,7 @@ from moldau.records.batch import Producer, RecordBatch
 from moldau.records.compression import CompressionType
 from moldau.records.legacy import build_message_set
 from moldau.records.reader import read_batch
-from moldau.records.record import TimestampType
+from moldau.records.record import Record, TimestampType
 from moldau.storage.log_reading import find_slice
 from tests.unit.storage.log_workbench import START_MS, Workbench, append, batch, read_all, records
 
@@ -182,3 +182,21 @@ def test_a_follower_keeps_offsets_and_epochs(tmp_path: Path) -> None:
     assert (follower.place.directory / "00000000000000000000.log").read_bytes() == data
     with pytest.raises(ApiError, match="the leader sent offset 0 where 5"):
         follower.append_as_follower(data)
+
+
+@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_follower_keeps_the_messages_of_an_old_log(tmp_path: Path, magic: int, codec: CompressionType) -> None:
+    bench = Workbench(tmp_path)
+    follower = bench.open()
+    follower.append_as_follower(bytes(batch(b"new", b"newer")))
+    sent = [Record(offset, START_MS + offset, None, b"old %d" % offset) for offset in range(2, 7)]
+    data = build_message_set(sent, magic, codec)
+    result = follower.append_as_follower(data + data[:20])
+    assert result is not None
+    assert (result.first_offset, follower.log_end_offset) == (2, 7)
+    assert (bench.directory / "00000000000000000000.log").read_bytes().endswith(data)
+    torn = bytearray(build_message_set([Record(7, START_MS, None, b"old 7")], magic, codec))
+    torn[-1] ^= 1
+    with pytest.raises(CorruptRecord):
+        follower.append_as_follower(torn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -9,9 +10,10 @@ import pytest
 
 import moldau.storage.log
 from moldau.base.errors import MoldauError
-from moldau.records.batch import Producer
+from moldau.records.batch import Buffer, Producer
 from moldau.storage.log import AppendResult, Log
 from moldau.storage.plain_append import append_plain
+from moldau.storage.segment import NotedBatch
 from moldau.testing.disk import SimulatedDisk
 from tests.unit.storage.log_workbench import START_MS, Workbench, batch
 
@@ -47,13 +49,14 @@ def filled(seed: int) -> tuple[SimulatedDisk, Log, list[AppendResult | str]]:
 def test_both_ways_write_the_same_log(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plainly: list[bool] = []
 
-    def watched(log: Log, data: bytearray, leader_epoch: int) -> bool:
-        plainly.append(append_plain(log, data, leader_epoch))
-        return plainly[-1]
+    def watched(log: Log, run: Sequence[Buffer], leader_epoch: int) -> list[NotedBatch]:
+        noted = append_plain(log, run, leader_epoch)
+        plainly.append(bool(noted))
+        return noted
 
     monkeypatch.setattr(moldau.storage.log, "append_plain", watched)
     disk, log, outcomes = filled(seed)
-    monkeypatch.setattr(moldau.storage.log, "append_plain", lambda *_: False)
+    monkeypatch.setattr(moldau.storage.log, "append_plain", lambda *_: [])
     general_disk, general_log, general_outcomes = filled(seed)
     assert outcomes == general_outcomes
     assert 5 < plainly.count(True) < 80

@@ -110,6 +110,16 @@ class OneOfAnyCase(OneOf):
         return f"(case insensitive) {OneOf.describe(self)}"
 
 
+class OffsetReset(OneOf):
+    """One of a few texts, or how far back to begin (KIP-1106), whose duration the consumer reads."""
+
+    __slots__ = ()
+
+    def check(self, name: str, value: Value) -> None:
+        if not (isinstance(value, str) and value.lower().startswith("by_duration:")):
+            super().check(name, value)
+
+
 class EachOneOf(OneOf):
     """A list in which every item is one of a few texts; the list may be empty."""
 

@@ -48,6 +48,11 @@ class Config(Mapping[str, Value]):
         assert isinstance(value, int), name
         return value
 
+    def integer_or_none(self, name: str) -> int | None:
+        value = self._values[name]
+        assert value is None or isinstance(value, int), name
+        return value
+
     def number(self, name: str) -> float:
         """A double."""
         value = self._values[name]

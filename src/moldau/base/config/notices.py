@@ -23,7 +23,7 @@ def notices(schema: Schema, layer: Layer, names: Iterable[str]) -> Iterator[tupl
         row = schema.find(name)
         if row is None:
             if not name.startswith(schema.pass_through):
-                yield logging.WARNING, f"Unknown configuration {name} is ignored{_suggestion(schema, name)}"
+                yield logging.WARNING, f"Unknown configuration {name} is ignored{suggestion(schema, name)}"
         elif row.effect is IMPLEMENTED or layer.values[name] == row.value_of_default():
             continue
         elif row.effect is NO_EFFECT:
@@ -40,7 +40,8 @@ def log_notices(schema: Schema, layer: Layer, names: Iterable[str] | None = None
         _log.log(level, "%s", text)
 
 
-def _suggestion(schema: Schema, name: str) -> str:
+def suggestion(schema: Schema, name: str) -> str:
+    """How a sentence about an unknown name ends: with the nearest known one, if any is near."""
     from difflib import get_close_matches  # needed for a slip of the pen only, and not free to import
 
     near = get_close_matches(name[:200], list(schema), n=1, cutoff=0.8)

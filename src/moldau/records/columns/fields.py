@@ -67,6 +67,8 @@ class Fields:
         They are described to Arrow as binary views, up to 12 bytes in place and longer ones by their first four
         bytes and position, and copied by its cast.
         """
+        if len(sizes) and int(sizes.max()) < 0:
+            return pa.nulls(len(sizes), pa.binary())
         lengths = np.maximum(sizes, 0)
         short = np.minimum(lengths, _INLINE_BYTES_MAX)
         inline = lengths <= _INLINE_BYTES_MAX

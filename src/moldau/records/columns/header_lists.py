@@ -16,7 +16,7 @@ from moldau.records.columns.payload import SEPARATOR, lengths, payload
 from moldau.records.record import HEADER_KEY_ERRORS, Headers
 
 HEADERS_TYPE = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]))
-
+_NO_HEADERS = pa.array([], HEADERS_TYPE.value_type)
 
 # More headers in one record than this are read record by record: each takes a step for all records.
 _HEADERS_MAX = 64
@@ -77,6 +77,9 @@ def read_header_lists(fields: Fields, at: Int64s, ends: Int64s) -> tuple[pa.List
     if (counts < 0).any() or (counts > (ends - at) >> 1).any():
         raise CorruptRecord("a record has fewer bytes than its headers need")
     most = int(counts.max(initial=0))
+    if not most:
+        offsets = pa.py_buffer(bytes(4 * (len(counts) + 1)))
+        return pa.ListArray.from_buffers(HEADERS_TYPE, len(counts), [None, offsets], children=[_NO_HEADERS]), at
     if most > _HEADERS_MAX:
         raise TooManyHeaders
     list_starts = np.concatenate(([0], np.cumsum(counts)))

@@ -1,4 +1,4 @@
-"""What stays of a batch.
+"""What stays of a batch; `legacy_filter` says it of the formats before.
 
 A record stays if it is the last of its key. A tombstone also has to go one day, but not before every reader that had
 begun to read has seen it: the first run that meets it writes a delete horizon, `delete.retention.ms` from then, into
@@ -38,7 +38,8 @@ class Retained(NamedTuple):
     """What takes the place of a batch."""
 
     data: Buffer
-    batch: RecordBatch
+    last_offset: int
+    max_timestamp: int
     records: int
 
 
@@ -88,9 +89,7 @@ class BatchFilter:
         if len(kept) < batch.count and None in records.keys:
             self.invalid_records += records.keys.count(None)
         if records.tombstones and horizon_ms is not None and horizon_ms <= self._now_ms:
-            known_delta = self._map.latest_offset - batch.base_offset
-            gone = {index for index in records.tombstones if records.offset_deltas[index] <= known_delta}
-            kept = [index for index in kept if index not in gone]
+            kept = self._map.without_tombstones(kept, records, batch.base_offset)
         return kept
 
     def _emptied(self, batch: RecordBatch) -> Retained | None:
@@ -115,11 +114,12 @@ class BatchFilter:
 
 
 def _unchanged(batch: RecordBatch) -> Retained:
-    return Retained(batch.data, batch, batch.count)
+    return Retained(batch.data, batch.base_offset + batch.last_offset_delta, batch.max_timestamp, batch.count)
 
 
 def _retained(data: bytes, count: int) -> Retained:
-    return Retained(data, RecordBatch(data), count)
+    batch = RecordBatch(data)
+    return Retained(data, batch.last_offset, batch.max_timestamp, count)
 
 
 def _cut(batch: RecordBatch, records: ScannedRecords, kept: list[int]) -> Retained:

@@ -12,10 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from moldau.base.errors import CorruptRecord
-from moldau.records.batch import CONTROL_FLAG, RecordBatch
+from moldau.records.batch import CONTROL_FLAG, Buffer, RecordBatch
+from moldau.records.convert import ConvertedEntry
 from moldau.storage.cleaner.batch_filter import BatchFilter, Retained
 from moldau.storage.cleaner.grouping import group_segments
 from moldau.storage.cleaner.key_scan import scan_records
+from moldau.storage.cleaner.legacy_filter import LegacyFilter, legacy_delete_horizon_ms
 from moldau.storage.cleaner.offset_map import OffsetMap
 from moldau.storage.cleaner.pace import CleaningAborted, Pace
 from moldau.storage.cleaner.schedule import CleanableLog
@@ -24,7 +26,7 @@ from moldau.storage.cleaner.swap import create_cleaned, finish_cleaned, swap_in
 from moldau.storage.cleaner.transactions import CleanedTransactions, aborted_between
 from moldau.storage.producer_entry import ProducerEntry
 from moldau.storage.scan import whole_batches
-from moldau.storage.segment import Segment
+from moldau.storage.segment import NotedBatch, Segment
 
 WRITE_BYTES = 512 * 1024  # what stays is gathered up to this before it is written
 
@@ -73,7 +75,7 @@ class Cleaning:
         offset_map.latest_offset = first - 1
         for segment in cleanable.segments_between(first, bound):
             position = segment.offset_index.lookup(first).position if first > segment.base_offset else 0
-            for batch in self._batches(segment, position):
+            for size_bytes, batch in self._batches(segment, position):
                 discardable = transactions.is_discardable(batch)
                 if batch.last_offset < first:
                     continue
@@ -83,17 +85,17 @@ class Cleaning:
                     offset_map.add(scan_records(batch), batch.base_offset, first)
                 offset_map.latest_offset = batch.last_offset
                 statistics.map_records_read += batch.count
-                statistics.map_bytes_read += batch.size_bytes
+                statistics.map_bytes_read += size_bytes
         offset_map.latest_offset = bound - 1
         return bound
 
-    def _batches(self, segment: Segment, position: int = 0) -> Iterator[RecordBatch]:
-        """The batches of a segment, checked; reading takes its time, as the pace says."""
+    def _batches(self, segment: Segment, position: int = 0) -> Iterator[tuple[int, RecordBatch]]:
+        """The batches of a segment with their sizes in it, checked; reading takes its time, as the pace says."""
         end = position
-        for start, batch in whole_batches(segment.file.read, position, segment.size_bytes):
-            self.pace.step(batch.size_bytes)
-            yield batch
-            end = start + batch.size_bytes
+        for start, size_bytes, batch in whole_batches(segment.file.read, position, segment.size_bytes):
+            self.pace.step(size_bytes)
+            yield size_bytes, batch
+            end = start + size_bytes
         if end != segment.size_bytes:
             raise CorruptRecord(f"{segment.path.name} has {segment.size_bytes} bytes, but its batches end at {end}")
 
@@ -115,14 +117,17 @@ class Cleaning:
             delete_retention_ms=log.settings.delete_retention_ms,
             end_offset=bound,
         )
+        horizon_ms = legacy_delete_horizon_ms(cleanable)
+        legacy_filter = LegacyFilter(self.offset_map, delete_horizon_ms=horizon_ms, end_offset=bound)
         for group in group_segments(segments, log.settings, bound):
-            self._copy_group(group, batch_filter, transactions, statistics)
-        statistics.invalid_records = batch_filter.invalid_records
+            self._copy_group(group, batch_filter, legacy_filter, transactions, statistics)
+        statistics.invalid_records = batch_filter.invalid_records + legacy_filter.invalid_records
 
     def _copy_group(
         self,
         sources: Sequence[Segment],
         batch_filter: BatchFilter,
+        legacy_filter: LegacyFilter,
         transactions: CleanedTransactions,
         statistics: CleaningStatistics,
     ) -> None:
@@ -132,10 +137,14 @@ class Cleaning:
             transactions.keep = cleaned.transaction_index.append
             writer = _Writer(cleaned, statistics)
             for source in sources:
-                for batch in self._batches(source):
+                legacy_filter.begin_segment(log.place.files.modified_ms(source.path))
+                for size_bytes, batch in self._batches(source):
                     statistics.records_read += batch.count
-                    statistics.bytes_read += batch.size_bytes
-                    retained = batch_filter.filter(batch)
+                    statistics.bytes_read += size_bytes
+                    if isinstance(batch, ConvertedEntry):
+                        retained = legacy_filter.filter(batch)
+                    else:
+                        retained = batch_filter.filter(batch)
                     if retained is not None and writer.add(retained):
                         self.pace.step(writer.write())
             writer.write()
@@ -171,21 +180,25 @@ class _Writer:
     def __init__(self, cleaned: Segment, statistics: CleaningStatistics) -> None:
         self._cleaned = cleaned
         self._statistics = statistics
-        self._parts: list[Retained] = []
+        self._parts: list[Buffer] = []
+        self._noted: list[NotedBatch] = []
         self._size_bytes = 0
 
     def add(self, retained: Retained) -> bool:
         """Whether it is time to write."""
-        self._parts.append(retained)
-        self._size_bytes += len(retained.data)
+        data, last_offset, max_timestamp, records = retained
+        size_bytes = len(data)
+        self._parts.append(data)
+        self._noted.append((self._cleaned.size_bytes + self._size_bytes, size_bytes, last_offset, max_timestamp))
+        self._size_bytes += size_bytes
+        self._statistics.records_written += records
         return self._size_bytes >= WRITE_BYTES
 
     def write(self) -> int:
         """Write what has been gathered; how many bytes that were."""
-        parts, size_bytes = self._parts, self._size_bytes
-        if parts:
-            self._cleaned.append(b"".join([part.data for part in parts]), [part.batch for part in parts])
-            self._statistics.records_written += sum(part.records for part in parts)
+        size_bytes = self._size_bytes
+        if size_bytes:
+            self._cleaned.append_run((b"".join(self._parts),), self._noted)
             self._statistics.bytes_written += size_bytes
-        self._parts, self._size_bytes = [], 0
+        self._parts, self._noted, self._size_bytes = [], [], 0
         return size_bytes

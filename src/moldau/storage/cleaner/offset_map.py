@@ -68,6 +68,12 @@ class OffsetMap:
             or (key is not None and shards[hash(key) >> _SHARD_SHIFT].get(key, -1) - base_offset <= delta)
         ]
 
+    def without_tombstones(self, kept: list[int], records: ScannedRecords, base_offset: int) -> list[int]:
+        """What stays of records whose tombstones may go; where the map does not reach, they may not."""
+        known_delta = self.latest_offset - base_offset
+        gone = {index for index in records.tombstones if records.offset_deltas[index] <= known_delta}
+        return [index for index in kept if index not in gone]
+
     def clear(self, pause: Callable[[], None] = lambda: None) -> None:
         """Forget everything, with a pause after each part: it takes 100 ms for a million keys."""
         for shard in self._shards:

@@ -23,15 +23,15 @@ from moldau.base.config.schema import (
 # fmt: off
 SECTIONS: Final = (
     Section("ZooKeeper", "The ensemble a cluster is coordinated through; a single process needs none.", (
-        Setting("zookeeper.connect", STRING, None, ANY, HIGH, NOT_IMPLEMENTED,
-            "ZooKeeper servers as host:port, comma separated, with an optional chroot path at the end."),
-        Setting("zookeeper.connection.timeout.ms", INT, None, ANY, HIGH, NOT_IMPLEMENTED,
+        Setting("zookeeper.connect", STRING, None, ANY, HIGH, IMPLEMENTED,
+            "ZooKeeper servers as host:port, comma separated, and a chroot path at the end; null: the embedded store."),
+        Setting("zookeeper.connection.timeout.ms", INT, None, ANY, HIGH, IMPLEMENTED,
             "How long to try to connect; null means the session timeout."),
         Setting("zookeeper.session.timeout.ms", INT, 18000, ANY, HIGH, IMPLEMENTED,
             "A broker that ZooKeeper has not heard of for this long is taken as gone."),
-        Setting("zookeeper.max.in.flight.requests", INT, 10, at_least(1), HIGH, NOT_IMPLEMENTED,
+        Setting("zookeeper.max.in.flight.requests", INT, 10, at_least(1), HIGH, IMPLEMENTED,
             "Requests sent to ZooKeeper and not yet answered."),
-        Setting("zookeeper.set.acl", BOOLEAN, False, ANY, HIGH, NOT_IMPLEMENTED,
+        Setting("zookeeper.set.acl", BOOLEAN, False, ANY, HIGH, IMPLEMENTED,
             "Whether znodes are protected so that only brokers can write them."),
         Setting("zookeeper.metadata.migration.enable", BOOLEAN, False, ANY, HIGH, NOT_IMPLEMENTED,
             "Whether metadata is being moved from ZooKeeper to KRaft."),

@@ -125,9 +125,9 @@ SECTIONS: Final = (
         Setting("unclean.leader.election.enable", BOOLEAN, False, ANY, MEDIUM, IMPLEMENTED,
             "Whether a replica out of sync may lead when no other is left, at the price of lost records.",
             synonyms=inherits("unclean.leader.election.enable")),
-        Setting("leader.replication.throttled.replicas", LIST, (), THROTTLED_REPLICAS, MEDIUM, NOT_IMPLEMENTED,
+        Setting("leader.replication.throttled.replicas", LIST, (), THROTTLED_REPLICAS, MEDIUM, IMPLEMENTED,
             "Replicas whose reading by followers is throttled; * is all (KIP-73)."),
-        Setting("follower.replication.throttled.replicas", LIST, (), THROTTLED_REPLICAS, MEDIUM, NOT_IMPLEMENTED,
+        Setting("follower.replication.throttled.replicas", LIST, (), THROTTLED_REPLICAS, MEDIUM, IMPLEMENTED,
             "Replicas whose own fetching is throttled; * is all (KIP-73)."),
     )),
     Section("Remote storage", "Segments moved to a second store (KIP-405); not part of this product.", (
