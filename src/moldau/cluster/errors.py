@@ -7,6 +7,7 @@ CoordinationError
 ├── NotEmpty                  a znode with children cannot be deleted
 ├── NoChildrenForEphemerals   an ephemeral znode cannot have children
 ├── BadArguments              a path or data that no store accepts
+├── NotAuthorized             the znode's access control list has nothing for this session's credentials
 ├── MultiFailed               one operation of a `multi` failed, so none was carried out
 ├── SessionExpired            the session is over, and with it its ephemerals and watches
 ├── ConnectionLoss            there is no connection; whether an unanswered write was carried out is unknown
@@ -45,6 +46,10 @@ class NoChildrenForEphemerals(CoordinationError):
 
 class BadArguments(CoordinationError):
     """The request can never succeed."""
+
+
+class NotAuthorized(CoordinationError):
+    """Others protect the znode, or this session has no credentials to protect it with."""
 
 
 class MultiFailed(CoordinationError):

@@ -34,7 +34,22 @@ class MetadataWaits:
         self._metadata = metadata
         self._waits: dict[str, list[_Wait]] = {}  # by topic; bounded by the requests that are open
         self._known = asyncio.Event()
+        self._complete = asyncio.Event()
         metadata.add_listener(self._on_change)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all topics were known at some time: from then on what is not known here does not exist."""
+        return self._complete.is_set()
+
+    def complete(self) -> None:
+        self._complete.set()
+
+    async def until_complete(self, timeout_ms: int = 2 * KNOWN_WITHIN_MS) -> None:
+        """Or clients that come at once would hear of topics that exist that they do not."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._complete.wait()
 
     async def until_known(self, timeout_ms: int = KNOWN_WITHIN_MS) -> None:
         """Wait until the controller has told anything at all: a node that starts knows not even itself."""

@@ -1,8 +1,6 @@
 """A session on the embedded store.
 
-Everything the session hears comes through its inbox: answers, watch events and changes of its state, in the order in
-which the store put them in, delivered by one callback in the session's own context. That context is the one in which
-the session was opened, so that in a simulation a paused broker hears nothing until it runs again.
+Everything the session hears comes through its inbox, in the order in which the store put it in.
 
 A read while nothing of the session is under way is answered at once from memory. Behind the session's own requests,
 or behind events that are not delivered yet, it takes its turn in the store's queue like a write.
@@ -11,13 +9,12 @@ or behind events that are not delivered yet, it takes its turn in the store's qu
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from moldau.cluster.errors import ConnectionLoss, CoordinationError, SessionExpired
+from moldau.cluster.inbox import Inbox
 from moldau.cluster.store import (
     ANY_VERSION,
     OPEN_ACL,
@@ -50,11 +47,6 @@ class Decided(NamedTuple, Generic[Result]):
     outcome: Callable[[], Result]
 
 
-class _Item(NamedTuple):
-    is_answer: bool
-    deliver: Callable[[], None]
-
-
 class EmbeddedSession:
     def __init__(self, store: EmbeddedStore, session_id: int, timeout_ms: int) -> None:
         self._store = store
@@ -64,9 +56,7 @@ class EmbeddedSession:
         self.ending = False
         self._state = SessionState.CONNECTED
         self._listeners: list[StateListener] = []
-        self._context = copy_context()
-        self._inbox: deque[_Item] = deque()
-        self._delivery_due = False
+        self._inbox = Inbox(f"session {session_id:#x}")
         self._unanswered: dict[asyncio.Future[Any], None] = {}
         self._requests = 0  # that have not returned to their callers
 
@@ -150,9 +140,9 @@ class EmbeddedSession:
         try:
             result = outcome()
         except CoordinationError as error:
-            self._hear(True, partial(self._refuse, answer, error))
+            self._inbox.put_answer(partial(self._refuse, answer, error))
         else:
-            self._hear(True, partial(self._answer, answer, result))
+            self._inbox.put_answer(partial(self._answer, answer, result))
 
     def _answer(self, answer: asyncio.Future[Result], result: Result) -> None:
         self._unanswered.pop(answer, None)
@@ -165,19 +155,20 @@ class EmbeddedSession:
             answer.set_exception(error)
 
     def hear_event(self, watcher: Watcher, event: WatchEvent) -> None:
-        self._hear(False, partial(watcher, event))
+        self._inbox.put_event(partial(watcher, event))
 
     def hear_end(self, state: SessionState) -> None:
         """The store has ended the session; a client that is cut off learns of it when it is connected again."""
         self.ending = True
         if self._state is SessionState.SUSPENDED:
             self._inbox.clear()
-        self._hear(False, partial(self._enter, state))
+        self._inbox.put_event(partial(self._enter, state))
 
     def suspend(self) -> None:
         """Lose the connection."""
         if self._state is SessionState.CONNECTED:
             self.refuse_all()
+            self._inbox.pause()
             self._enter(SessionState.SUSPENDED)
 
     def refuse_all(self) -> None:
@@ -191,7 +182,7 @@ class EmbeddedSession:
                 self._state = SessionState.CONNECTED  # only to hear that it is over
             else:
                 self._enter(SessionState.CONNECTED)
-            self._deliver_soon()
+            self._inbox.resume()
 
     def _enter(self, state: SessionState) -> None:
         if self._state.is_over:
@@ -199,27 +190,3 @@ class EmbeddedSession:
         self._state = state
         for listener in list(self._listeners):
             listener(state)
-
-    def _hear(self, is_answer: bool, deliver: Callable[[], None]) -> None:
-        self._inbox.append(_Item(is_answer, deliver))
-        self._deliver_soon()
-
-    def _deliver_soon(self) -> None:
-        if self._inbox and not self._delivery_due:
-            self._delivery_due = True
-            asyncio.get_running_loop().call_soon(self._deliver, context=self._context)
-
-    def _deliver(self) -> None:
-        self._delivery_due = False
-        answered = False
-        while self._inbox and self._state is not SessionState.SUSPENDED:
-            if answered and not self._inbox[0].is_answer:
-                self._deliver_soon()  # after the tasks that wait for the answers have gone on
-                return
-            item = self._inbox.popleft()
-            answered = answered or item.is_answer
-            try:
-                item.deliver()
-            except Exception as error:
-                context = {"message": f"a callback of session {self._session_id:#x} failed", "exception": error}
-                asyncio.get_running_loop().call_exception_handler(context)

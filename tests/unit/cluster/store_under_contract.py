@@ -1,6 +1,7 @@
 """The implementations of the coordination store that the contract suite runs against.
 
-An implementation joins by a subclass of `StoreUnderContract` and a line in `IMPLEMENTATIONS`.
+An implementation joins by a subclass of `StoreUnderContract` and a line in `IMPLEMENTATIONS`. The real ZooKeeper is one
+process for all tests, each of which has a chroot of its own.
 """
 
 from __future__ import annotations
@@ -10,12 +11,20 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from uuid import uuid4
+
+from kazoo.client import KazooClient
 
 from moldau.base.clock import SystemClock
 from moldau.cluster.embedded import EmbeddedStore
 from moldau.cluster.persistence import MemoryPersistence, Persistence
 from moldau.cluster.sqlite import SqlitePersistence
 from moldau.cluster.store import CoordinationSession, WatchEvent
+from moldau.cluster.zookeeper.ensemble import Ensemble
+from moldau.cluster.zookeeper.options import ZooKeeperOptions
+from moldau.cluster.zookeeper.session import ZooKeeperSession
+from moldau.cluster.zookeeper.store import ZooKeeperStore
+from tests.zookeeper_process import ZooKeeperEnsemble
 
 SESSION_TIMEOUT_MS = 6_000
 HEARD_WITHIN_S = 10.0
@@ -83,6 +92,40 @@ class EmbeddedUnderContract(StoreUnderContract):
             self._store = None
 
 
+class ZooKeeperUnderContract(StoreUnderContract):
+    def __init__(self, ensemble: ZooKeeperEnsemble) -> None:
+        self._ensemble = ensemble
+        self._address = Ensemble.parse(f"{ensemble.connect}/{uuid4()}/kafka")
+        self._store: ZooKeeperStore | None = None
+
+    async def session(self) -> CoordinationSession:
+        if self._store is None:
+            self._store = ZooKeeperStore(self._address, ZooKeeperOptions())
+        return await self._store.open_session(SESSION_TIMEOUT_MS)
+
+    async def expire(self, session: CoordinationSession) -> None:
+        assert isinstance(session, ZooKeeperSession)
+        await asyncio.to_thread(take_over_and_close, self._ensemble.connect, session.identity)
+
+    async def restart(self) -> None:
+        await self.stop()
+        await asyncio.to_thread(self._ensemble.stop, 0)
+        await asyncio.to_thread(self._ensemble.start, 0)
+
+    async def stop(self) -> None:
+        if self._store is not None:
+            await self._store.close()
+            self._store = None
+
+
+def take_over_and_close(connect: str, identity: tuple[int, bytes]) -> None:
+    """What the server does when a session's time is over, without the wait: another client ends it."""
+    client = KazooClient(connect, client_id=identity)
+    client.start()
+    client.stop()
+    client.close()
+
+
 def _in_memory(_directory: Path) -> StoreUnderContract:
     persistence = MemoryPersistence()
     return EmbeddedUnderContract(lambda: persistence)
@@ -94,12 +137,14 @@ def _on_sqlite(directory: Path) -> StoreUnderContract:
 
 IMPLEMENTATIONS: dict[str, Callable[[Path], StoreUnderContract]] = {"memory": _in_memory, "sqlite": _on_sqlite}
 
+ZOOKEEPER = "zookeeper"
+
 Scenario = Callable[[StoreUnderContract], Awaitable[None]]
 
 
-def run_contract(implementation: str, scenario: Scenario) -> None:
+def run_contract(make: Callable[[Path], StoreUnderContract], scenario: Scenario) -> None:
     async def main(directory: Path) -> None:
-        store = IMPLEMENTATIONS[implementation](directory)
+        store = make(directory)
         try:
             await scenario(store)
         finally:
