@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import moldau.testing
 from moldau.base.errors import ConfigError
 from moldau.testing.local_cluster import LocalCluster
 
@@ -36,3 +37,9 @@ def test_data_that_was_given_is_kept_and_found_again(tmp_path: Path) -> None:
         cluster.restart()
         assert cluster.run_in_loop(lambda node: list(node.metadata.topics)) == ["orders"]
     assert (tmp_path / "kept" / "orders-0").is_dir()
+
+
+def test_it_is_found_where_the_documents_say() -> None:
+    assert moldau.testing.LocalCluster is LocalCluster
+    with pytest.raises(AttributeError, match="nothing"):
+        moldau.testing.nothing  # noqa: B018

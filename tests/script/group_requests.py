@@ -230,7 +230,7 @@ def operation_of(request: Message, given: Arguments, now_ms: int) -> Operation:
         case SyncGroupRequest():
             return lambda shard: shard.memberships.sync(request)
         case HeartbeatRequest():
-            return lambda shard: shard.memberships.heartbeat(request)
+            return lambda shard: Result(response=shard.memberships.heartbeat(request))
         case LeaveGroupRequest():
             return lambda shard: shard.memberships.leave(request.group_id, request.members)
         case OffsetCommitRequest():

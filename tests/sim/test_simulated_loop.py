@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 
 import pytest
 
-from moldau.testing.simulation import SimulatedLoop, SimulatedNetwork, SimulationFailed, simulate
+from moldau.testing.simulation import Host, SimulatedLoop, SimulatedNetwork, SimulationFailed, simulate
 
 
 def test_an_hour_passes_in_no_time_and_to_the_microsecond() -> None:
@@ -176,6 +177,44 @@ def test_nothing_is_left_behind() -> None:
 
     simulate(main, 0)
     assert sorted(closed) == ["alive", "dead", "generator", "paused"]
+
+
+def test_who_looks_on_hears_who_ran_and_may_end_the_run() -> None:
+    ran: list[str] = []
+
+    def look(hosts: Iterable[Host | None]) -> None:
+        ran.extend(host.name for host in hosts if host is not None)
+        assert len(ran) < 3, "seen enough"
+
+    async def tick() -> None:
+        for _ in range(10):
+            await asyncio.sleep(1)
+
+    async def main(network: SimulatedNetwork) -> None:
+        network.loop.on_turn = look
+        await asyncio.gather(network.host("a").run(tick()), network.host("b").run(tick()))
+
+    with pytest.raises(AssertionError, match="seen enough"):
+        simulate(main, 1)
+    assert set(ran) == {"a", "b"}
+
+
+def test_what_fails_when_it_is_cancelled_and_starts_again_is_ended_as_well() -> None:
+    starts: list[int] = []
+
+    async def stubborn() -> None:
+        while len(starts) < 3:
+            starts.append(len(starts))
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+        await asyncio.sleep(3600)
+
+    async def main(network: SimulatedNetwork) -> None:
+        network.host("a").run(stubborn())
+        await asyncio.sleep(1)
+
+    simulate(main, 1)
+    assert len(starts) == 3
 
 
 def test_the_time_is_never_zero() -> None:

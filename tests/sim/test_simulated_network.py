@@ -210,6 +210,19 @@ def test_a_reset_is_not_noticed_by_who_does_not_read() -> None:
     simulate(main, 0)
 
 
+def test_connections_that_the_network_forgets_are_broken_for_both_sides() -> None:
+    async def main(network: SimulatedNetwork) -> None:
+        ours, theirs = await pair(network)
+        network.reset_connections("a", "c")
+        await asyncio.sleep(1)
+        assert not ours.lost.done()
+        network.reset_connections("a", "b")
+        assert isinstance(await ours.lost, ConnectionResetError)
+        assert isinstance(await theirs.lost, ConnectionResetError)
+
+    simulate(main, 1)
+
+
 def test_a_partition_holds_bytes_back_until_it_heals() -> None:
     async def main(network: SimulatedNetwork) -> None:
         one, other = await pair(network)

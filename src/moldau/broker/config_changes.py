@@ -16,8 +16,8 @@ from typing import Final
 from moldau.base.clock import Clock
 from moldau.base.supervision import OnFailure, Supervisor
 from moldau.broker.config_entities import Entity
-from moldau.cluster.errors import CoordinationError, MalformedZnode, NoNode
-from moldau.cluster.store import CoordinationSession, WatchEvent
+from moldau.cluster.errors import CoordinationError, MalformedZnode, NoNode, SessionExpired
+from moldau.cluster.store import CoordinationSession, SessionState, WatchEvent
 from moldau.cluster.znodes.configs import decode_config_change
 from moldau.cluster.znodes.layout import CONFIG_CHANGE_PREFIX, CONFIG_CHANGES, sequence_of
 
@@ -41,6 +41,7 @@ class ConfigChanges:
         self._supervisor = supervisor
         self._last_seen = -1
         self._heard = asyncio.Event()
+        session.add_listener(self._session_changed)
 
     async def start(self) -> None:
         """From here on nothing is missed; whoever reads settings after this has what was written before."""
@@ -51,13 +52,19 @@ class ConfigChanges:
     async def _follow(self) -> None:
         while True:
             self._heard.clear()
-            names = await self._names()
-            for name in names:
-                if sequence_of(name) > self._last_seen:
-                    await self._process(name)
-                    self._last_seen = sequence_of(name)
-            await self._purge(names)
+            try:
+                await self._catch_up()
+            except SessionExpired:
+                logger.info("the session has expired; changes of settings are looked at again with the next one")
             await self._heard.wait()
+
+    async def _catch_up(self) -> None:
+        names = await self._names()
+        for name in names:
+            if sequence_of(name) > self._last_seen:
+                await self._process(name)
+                self._last_seen = sequence_of(name)
+        await self._purge(names)
 
     async def _names(self) -> list[str]:
         """All notifications in order, with a watch for the next."""
@@ -67,6 +74,10 @@ class ConfigChanges:
 
     def _hear(self, _event: WatchEvent) -> None:
         self._heard.set()
+
+    def _session_changed(self, state: SessionState) -> None:
+        if state is SessionState.CONNECTED:
+            self._heard.set()  # the watch may have gone with a session that has expired
 
     async def _process(self, name: str) -> None:
         path = f"{CONFIG_CHANGES}/{name}"

@@ -1,7 +1,8 @@
 """The way from a broker to its controller, which may be any broker, itself included, and another one any time.
 
 A request is sent to whoever the metadata names. If there is no controller, if it cannot be reached, or if it says that
-it is not the controller any more, the next attempt follows after a pause, until the time is up.
+it is not the controller any more, the next attempt follows after a pause, until the time is up. As soon as another one
+is known nobody waits for the old one, which may be alive and silent.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError, Disconnected
 from moldau.cluster.metadata_cache import MetadataCache
+from moldau.cluster.znodes.brokers import Endpoint
 from moldau.net.channel import Channel
 from moldau.net.client_options import ClientOptions
 from moldau.protocol.schema import Message
@@ -27,6 +29,7 @@ class ControllerLink:
         self._listener = listener
         self._options = options
         self._channel: Channel | None = None
+        metadata.add_listener(lambda _topics: self._leave_old())
 
     async def request(self, request: Message, timeout_ms: int) -> Any:
         """The controller's answer; REQUEST_TIMED_OUT if there was none in time."""
@@ -54,17 +57,24 @@ class ControllerLink:
         return None if getattr(answer, "error_code", ErrorCode.NONE) == ErrorCode.NOT_CONTROLLER else answer
 
     def _to_controller(self) -> Channel | None:
-        controller_id = self._metadata.controller_id
-        endpoint = None
-        if controller_id is not None:
-            endpoint = self._metadata.endpoint(controller_id, self._listener)
+        endpoint = self._endpoint()
         if endpoint is None:
             return None
-        channel = self._channel
-        if channel is None or (channel.host, channel.port) != (endpoint.host, endpoint.port):
+        self._leave_old()
+        if self._channel is None:
+            self._channel = Channel(endpoint.host, endpoint.port, self._options)
+        return self._channel
+
+    def _endpoint(self) -> Endpoint | None:
+        return self._metadata.endpoint(self._metadata.controller_id, self._listener)
+
+    def _leave_old(self) -> None:
+        """What is in flight to a broker that is not the controller any more is asked of the new one."""
+        channel, endpoint = self._channel, self._endpoint()
+        if channel is None or endpoint is None:
+            return
+        if (channel.host, channel.port) != (endpoint.host, endpoint.port):
             self.close()
-            channel = self._channel = Channel(endpoint.host, endpoint.port, self._options)
-        return channel
 
     def close(self) -> None:
         if self._channel is not None:

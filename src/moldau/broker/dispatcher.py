@@ -2,8 +2,8 @@
 
 What a client can cause is answered here and nowhere else. Bytes that are no request, an API that is not served and a
 version that is not promised end the connection with one line in the log, as in Kafka; an `ApiError` becomes the API's
-own error response; anything else is a defect of ours, is logged with its traceback, and the client gets
-UNKNOWN_SERVER_ERROR.
+own error response; a coordination store that cannot be reached is something to try again; anything else is a defect
+of ours, is logged with its traceback, and the client gets UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from moldau.broker.handlers import OnError, Registration
 from moldau.broker.handlers import api_versions as api_versions_handler
 from moldau.broker.request_log import LoggedCall
 from moldau.broker.request_log import logger as request_log
+from moldau.cluster.errors import ConnectionLoss, SessionExpired
 from moldau.net.answer import Answer
 from moldau.protocol.api import KNOWN_KEYS, ApiKey, request_class
 from moldau.protocol.codec import decoder
@@ -51,6 +52,9 @@ def failure(route: Route, request: Any, call: Call, error: Exception) -> Message
         return route.on_error(request, error.code, error.message)
     header = call.header
     title = ApiKey(header.api_key).title
+    if isinstance(error, ConnectionLoss | SessionExpired):
+        logger.warning("%s of %r has to be asked again: %s", title, header.client_id, error)
+        return route.on_error(request, ErrorCode.REQUEST_TIMED_OUT, "the coordination store cannot be reached now")
     logger.error("%s version %d of %r failed: %r", title, header.api_version, header.client_id, request, exc_info=error)
     return route.on_error(request, ErrorCode.UNKNOWN_SERVER_ERROR, "the broker failed; its log says why")
 

@@ -24,8 +24,11 @@ from moldau.records.batch import Buffer
 from moldau.records.convert import down_convert
 from moldau.replication.delayed_fetch import DelayedFetch, FetchWait
 from moldau.replication.fetch_session import FetchContext, RequestedPartition
-from moldau.replication.reading import PartitionRead, Reading, bytes_between, data_of, find, refusal
+from moldau.replication.follower_watch import FollowerWatch
+from moldau.replication.reading import PartitionRead, Reading, bytes_between, data_of, find, refusal, send_elsewhere
+from moldau.replication.replica_selectors import preferred_replica
 from moldau.replication.replicas import LogPartition
+from moldau.storage.log_directory import TopicPartition
 from moldau.storage.segment import NotInCache
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ class Found(NamedTuple):
 class Fetch:
     """A fetch of one client or follower."""
 
-    __slots__ = ("_bytes_max", "_call", "_context", "_follower", "_node", "_reading", "_request")
+    __slots__ = ("_bytes_max", "_call", "_context", "_follower", "_node", "_reading", "_request", "_watch")
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class Fetch:
         context: FetchContext,
         reading: Reading,
         follower: Follower | None,
+        watch: FollowerWatch | None = None,
     ) -> None:
         self._node = node
         self._request = request
@@ -71,6 +75,7 @@ class Fetch:
         self._context = context
         self._reading = reading
         self._follower = follower
+        self._watch = watch
         bytes_max = request.max_bytes
         self._bytes_max = bytes_max if follower else min(bytes_max, node.fetch_bytes_max)
 
@@ -86,10 +91,10 @@ class Fetch:
             self._note_follower(found, self._follower)
         size_bytes = 0
         for one in found:
-            if one.read is None or one.read.diverging_epoch is not None:
+            if one.read is None or one.read.is_urgent:
                 return self._answer(found)
             size_bytes += one.read.size_bytes
-        if request.max_wait_ms <= 0 or not found or size_bytes >= request.min_bytes:
+        if request.max_wait_ms <= 0 or size_bytes >= request.min_bytes or (not found and self._watch is None):
             return self._answer(found)
         self._park(found)
         return None
@@ -99,11 +104,21 @@ class Fetch:
     def _find(self, reading: Reading) -> list[Found]:
         left_bytes = self._bytes_max
         at_least_one = True
+        is_follower = self._follower is not None
+        can_be_sent_elsewhere = not is_follower and not reading.only_leader and self._node.replica_selector is not None
         found = []
         for requested in self._context.partitions():
             try:
                 partition = self._partition(requested)
-                read = find(partition, requested.request, reading, left_bytes, at_least_one=at_least_one)
+                elsewhere = self._preferred_replica(partition, requested) if can_be_sent_elsewhere else -1
+                if elsewhere >= 0:
+                    read = send_elsewhere(partition, requested.request, reading, elsewhere)
+                elif is_follower and self._is_throttled(
+                    partition, (requested.topic or "", requested.request.partition)
+                ):
+                    read = find(partition, requested.request, reading, 0, at_least_one=False)
+                else:
+                    read = find(partition, requested.request, reading, left_bytes, at_least_one=at_least_one)
             except ApiError as error:
                 found.append(Found(requested, None, error.code))
                 continue
@@ -126,6 +141,30 @@ class Fetch:
         if isinstance(requested.key[0], bytes) and replicas.topic_ids.get(topic) != requested.topic_id:
             raise ApiError(ErrorCode.INCONSISTENT_TOPIC_ID)
         return found
+
+    def _preferred_replica(self, partition: LogPartition, requested: RequestedPartition) -> int:
+        """Which broker a consumer should rather read from (KIP-392); -1: this one."""
+        selector, metadata = self._node.replica_selector, self._node.metadata
+        if selector is None or not partition.is_leader:
+            return -1
+        listener = self._call.answer.connection.listener
+
+        def rack_of(broker_id: int) -> str | None:
+            broker = metadata.brokers[broker_id]
+            if listener not in broker.endpoints:
+                raise KeyError(broker_id)
+            return broker.rack
+
+        offset, now_ms = requested.request.fetch_offset, self._node.clock.monotonic_ms()
+        return preferred_replica(partition, selector, self._request.rack_id, offset, rack_of, now_ms)
+
+    def _is_throttled(self, partition: LogPartition, key: TopicPartition) -> bool:
+        """Whether a follower that is not in sync has had too much of late (KIP-73)."""
+        follower = self._follower
+        if follower is None or follower.broker_id in partition.isr.committed:
+            return False
+        throttle = self._node.throttles.leader
+        return throttle.is_throttled(key) and throttle.is_exceeded()
 
     def _failed(self, requested: RequestedPartition, error: OSError) -> ErrorCode:
         partition = self._partition(requested)
@@ -160,6 +199,12 @@ class Fetch:
 
     def _park(self, found: list[Found]) -> None:
         request, replicas = self._request, self._node.replicas
+        if self._watch is not None:
+            self._call.park()
+            self._watch.is_throttled = self._is_throttled
+            self._watch.tells_high_watermark = self._node.replica_selector is not None
+            self._watch.wait(self._end_of_wait, request.max_wait_ms, request.min_bytes)
+            return
         waits: dict[Hashable, FetchWait] = {}
         for requested, _, _ in found:
             wanted = requested.request
@@ -183,7 +228,10 @@ class Fetch:
         replicas.fetches.try_complete_else_watch(delayed, waits.keys())
 
     def _bytes_between(self, key: tuple[str, int], start: int, end: int) -> int:
-        return bytes_between(self._node.replicas.partition(key), start, end, self._request.min_bytes)
+        partition = self._node.replicas.partition(key)
+        if self._follower is not None and self._is_throttled(partition, key):
+            return 0
+        return bytes_between(partition, start, end, self._request.min_bytes)
 
     def _end_of_wait(self) -> None:
         try:
@@ -216,7 +264,7 @@ class Fetch:
             return refusal(wanted.partition, error)
         if read.slice is None:
             offsets = read.high_watermark, read.last_stable_offset, read.log_start_offset
-            if read.diverging_epoch is None and not requested.has_moved(*offsets):
+            if not read.is_urgent and not requested.has_moved(*offsets):
                 return None
             return data_of(wanted, read, None, reading)
         try:
@@ -238,13 +286,23 @@ class Fetch:
         return converted[: max(wanted.partition_max_bytes, 0)] if version <= CUT_VERSION_MAX else converted
 
     def _respond(self, results: list[tuple[RequestedPartition, PartitionData]]) -> FetchResponse:
+        if self._follower is not None:
+            self._count_throttled(results)
         response = self._context.respond(results, self._node.clock.monotonic_ms())
+        if self._watch is not None:
+            self._watch.settle()
         if self._call.version >= LEADER_HINT_VERSION:
             for topic in response.responses:
                 for data in topic.partitions:
                     if data.error_code:
                         add_leader(self._node, self._call, response, topic.topic, data)
         return response
+
+    def _count_throttled(self, results: list[tuple[RequestedPartition, PartitionData]]) -> None:
+        throttle = self._node.throttles.leader
+        for requested, data in results:
+            if data.records and throttle.is_throttled((requested.topic or "", data.partition_index)):
+                throttle.record(len(data.records))
 
     def _answer_from_thread(self) -> None:
         self._call.park()
@@ -253,9 +311,11 @@ class Fetch:
     async def _read_in_thread(self) -> None:
         reading = self._reading._replace(wait=True)
 
-        def read() -> list[tuple[RequestedPartition, PartitionData]]:
+        def read() -> tuple[list[Found], list[tuple[RequestedPartition, PartitionData]]]:
             found = self._find(reading)
-            return [(one.requested, data) for one in found if (data := self._read(one, reading)) is not None]
+            return found, [(one.requested, data) for one in found if (data := self._read(one, reading)) is not None]
 
-        results = await asyncio.get_running_loop().run_in_executor(self._node.readers, read)
+        found, results = await asyncio.get_running_loop().run_in_executor(self._node.readers, read)
+        if self._follower is not None:
+            self._note_follower(found, self._follower)
         self._call.respond(self._respond(results))

@@ -86,6 +86,14 @@ class LogStorage:
         self.cleaner.close()
         await self.directories.close()
 
+    def abandon(self) -> None:
+        """Let go of everything as it is: the next start recovers it as after a crash."""
+        self.cleaner.close()
+        for directory in self.directories.directories:
+            for log in directory.all_logs:
+                log.forget_files()
+            directory.release()
+
     def _failed(self, log: Log, error: OSError) -> None:
         self.directories.failed(log, error)
 

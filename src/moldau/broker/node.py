@@ -9,9 +9,8 @@ The handlers find what they need as attributes of this object. Nothing here does
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -34,8 +33,10 @@ from moldau.broker.log_storage import LogStorage
 from moldau.broker.network import limits_of, net_listeners
 from moldau.broker.producer_ids import Block, ProducerIds
 from moldau.broker.registration import register
+from moldau.cluster.errors import ConnectionLoss, SessionExpired
 from moldau.cluster.internal_topics import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
 from moldau.cluster.metadata_cache import MetadataCache
+from moldau.cluster.renewal import RenewedSession
 from moldau.cluster.store import CoordinationSession, CoordinationStore, CreateMode
 from moldau.cluster.znodes.brokers import BrokerRegistration
 from moldau.cluster.znodes.layout import DELETE_TOPICS, LOG_DIR_EVENT_PREFIX, TOPICS, broker_path
@@ -54,9 +55,14 @@ from moldau.protocol.messages.allocate_producer_ids import AllocateProducerIdsRe
 from moldau.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from moldau.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from moldau.replication.fetch_session_cache import FetchSessionCache, FetchSessions
+from moldau.replication.followers.fetcher import FollowerSurroundings
+from moldau.replication.followers.replica_fetchers import ReplicaFetchers
+from moldau.replication.followers.settings import FollowerSettings
 from moldau.replication.isr_updates import IsrUpdates
 from moldau.replication.replica_moves import ReplicaMoves
-from moldau.replication.replicas import LogPartition, Replicas, Surroundings
+from moldau.replication.replica_selectors import selector_of
+from moldau.replication.replicas import Replicas, Surroundings
+from moldau.replication.replication_throttle import ReplicationThrottles
 from moldau.replication.state_changes import PartitionSettings, StateChanges
 from moldau.storage.cleaner.settings import CleanerSettings
 from moldau.storage.files import Files
@@ -69,23 +75,14 @@ OpenStore = Callable[[], Awaitable[CoordinationStore]]
 
 READERS = 4  # threads for reads that wait for a disk
 STOP_MS_MAX = 10_000
+STORE_RETRY_MS = 1_000
 NO_EPOCH = -1
-
-
-class NobodyToFollow:
-    """There is one broker, so that every partition with a leader is led from here."""
-
-    def follow(self, key: TopicPartition, partition: LogPartition) -> None:
-        logger.error("%s-%d is led by broker %d, and is not replicated from there", *key, partition.leader)
-
-    def stop(self, keys: Iterable[TopicPartition]) -> None:
-        """Nothing was begun."""
 
 
 class Node:
     """One broker of a cluster; `on_fatal` is called when it cannot go on."""
 
-    session: CoordinationSession
+    session: RenewedSession
     broker_id: int
     cluster_id: str
     broker_epoch: int = NO_EPOCH
@@ -94,6 +91,8 @@ class Node:
     auto_topics: AutoTopics
     controller: Controller
     replicas: Replicas
+    throttles: ReplicationThrottles
+    fetchers: ReplicaFetchers
     state_changes: StateChanges
     replica_moves: ReplicaMoves
     producer_ids: ProducerIds
@@ -126,11 +125,13 @@ class Node:
         self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="log-reader")
         self.fetch_bytes_max = config.integer("fetch.max.bytes")
         slots = config.integer("max.incremental.fetch.session.cache.slots")
+        self.replica_selector = selector_of(config)
         self.fetch_sessions = FetchSessions(FetchSessionCache(slots, self.random))
         self._open_store = open_store
         self._store: CoordinationStore | None = None
         self._on_fatal = on_fatal
         self._controller_epoch = NO_EPOCH
+        self._knows_epoch = asyncio.Event()
         self._is_serving = False
         self._storage = LogStorage(
             config,
@@ -149,7 +150,8 @@ class Node:
         try:
             await asyncio.get_running_loop().run_in_executor(self.readers, self.directories.open)
             self._store = await self._open_store()
-            self.session = await self._store.open_session(self.config.integer("zookeeper.session.timeout.ms"))
+            timeout_ms = self.config.integer("zookeeper.session.timeout.ms")
+            self.session = await RenewedSession.open(self._store, timeout_ms, self.supervisor)
             identity = await find_identity(self.session, self.config, self.directories.owner)
             assert identity.cluster_id is not None, "every cluster has an id"
             self.broker_id, self.cluster_id = identity.broker_id, identity.cluster_id
@@ -160,7 +162,6 @@ class Node:
         except BaseException:
             await self.stop()
             raise
-        gc.freeze()  # what is there now stays: looking through it again and again is of no use
         logger.info("[Kafka Server %d], started (kafka.server.KafkaServer)", self.broker_id)
 
     async def _load(self) -> None:
@@ -178,19 +179,38 @@ class Node:
         await self.configs.load_topics()
         await self._storage.load(lambda topic: LogSettings.of(self.configs.topic(topic)))
 
-    def _compose(self) -> None:
+    def _compose_replicas(self, listener: str, options: ClientOptions) -> None:
         surroundings = Surroundings(
             is_alive=lambda broker_id: broker_id in self.metadata.brokers,
             is_known=lambda key: self.metadata.partition(*key) is not None,
         )
         storage = self._storage
         self.replicas = Replicas(self.broker_id, self.directories, self.timers, self.clock, surroundings)
+        self.throttles = ReplicationThrottles(self.clock, self.config)
+        self.fetchers = ReplicaFetchers(
+            self.replicas,
+            FollowerSettings.of(self.config),
+            self.throttles.follower,
+            options,
+            FollowerSurroundings(
+                self.broker_id,
+                lambda: self.broker_epoch,
+                lambda broker_id: self.metadata.endpoint(broker_id, listener),
+                self.clock,
+            ),
+            self.supervisor,
+        )
         self.state_changes = StateChanges(
-            self.replicas, storage.creation, self._settings_of, NobodyToFollow(), storage.cleaner
+            self.replicas, storage.creation, self._settings_of, self.fetchers, storage.cleaner
         )
         self.replica_moves = ReplicaMoves(
-            self.replicas, storage.creation, storage.moves, storage.cleaner, self.supervisor
+            self.replicas, storage.creation, storage.moves, storage.cleaner, self.throttles.moves, self.supervisor
         )
+
+    def _compose(self) -> None:
+        listener = inter_broker_listener(self.config).name
+        options = ClientOptions(client_id=f"broker-{self.broker_id}", drawn_from=self.random)
+        self._compose_replicas(listener, options)
         self.topics = TopicAdmin(self.session, self.metadata, config=lambda: self.config, random=self.random)
         self.auto_topics = AutoTopics(
             self.topics, config=lambda: self.config, live_brokers=lambda: len(self.metadata.brokers)
@@ -206,8 +226,6 @@ class Node:
             readers=self.readers,
             random=self.random,
         )
-        listener = inter_broker_listener(self.config).name
-        options = ClientOptions(client_id=f"broker-{self.broker_id}", drawn_from=self.random)
         self.controller_link = ControllerLink(self.metadata, listener, options)
         self._isr_updates = IsrUpdates(self.replicas, self._alter_partition, self.supervisor, lambda: self.broker_epoch)
         self.controller = Controller(
@@ -245,25 +263,33 @@ class Node:
         await self.server.start()
         self._is_serving = True
         self._registered = registration_of(self.config, self.server.addresses, self.clock)
-        timeout_ms = 2 * self.config.integer("zookeeper.session.timeout.ms")
-        self.broker_epoch = await register(self.session, self.broker_id, self._registered, timeout_ms)
+        await self._register(self.session)
+        self.session.prepare = self._register
         self.metadata.add_listener(self._topics_changed)
         await self.controller.start()
         await self.topics.waits.until_known()
         await self._wait_for_topics()
         self._storage.start(self.supervisor)
         self.transactions.start()
-        shrink_ms = max(self.config.integer("replica.lag.time.max.ms") // 2, 1)
-        self.supervisor.every(shrink_ms, "isr-expiration", self._isr_updates.shrink)
+        review_ms = max(self.config.integer("replica.lag.time.max.ms") // 2, 1)
+        self.supervisor.every(review_ms, "isr-expiration", self._isr_updates.review)
         for key in self.directories.future_logs:
             self.replica_moves.resume(key)
 
+    async def _register(self, session: CoordinationSession) -> None:
+        """At the start, and again in every session that takes the place of one that has expired."""
+        self._knows_epoch.clear()
+        timeout_ms = 2 * self.config.integer("zookeeper.session.timeout.ms")
+        self.broker_epoch = await register(session, self.broker_id, self._registered, timeout_ms)
+        self._knows_epoch.set()
+
     async def _wait_for_topics(self) -> None:
-        """Or clients that come at once would hear of topics that exist that they do not."""
+        """Until then nobody is told of any."""
         existing, leaving = await self.session.children(TOPICS), await self.session.children(DELETE_TOPICS)
         late = await self.topics.waits.until_listed(set(existing).difference(leaving))
         if late:
             logger.warning("the controller has not told of %d topics yet; serving all the same", len(late))
+        self.topics.waits.complete()
 
     # -- stop
 
@@ -271,6 +297,7 @@ class Node:
         """Stop cleanly, as far as the start has come."""
         if self._is_serving:
             await self._shut_down_controlled()
+            self.fetchers.close()
             await self.controller.stop()
             self.transactions.close()
             self.groups.runtime.close()
@@ -286,26 +313,42 @@ class Node:
         if self._is_serving:
             logger.info("[Kafka Server %d], shut down completed (kafka.server.KafkaServer)", self.broker_id)
 
+    async def abandon(self) -> None:
+        """End as a crash does: nobody is told, nothing is flushed or marked as clean, the session is left."""
+        self.fetchers.close()
+        await self.server.drain(0)
+        await self.supervisor.stop(STOP_MS_MAX)
+        self.timers.close()
+        self.broker_links.close()
+        self.controller_link.close()
+        self._storage.abandon()
+        self.readers.shutdown(wait=False)
+
     async def _shut_down_controlled(self) -> None:
         """Let the controller move leadership away first, so that clients hardly notice."""
-        if not self.config.boolean("controlled.shutdown.enable"):
+        if not self.config.boolean("controlled.shutdown.enable") or not self._knows_epoch.is_set():
             return
-        request = ControlledShutdownRequest(broker_id=self.broker_id, broker_epoch=self.broker_epoch)
         for _ in range(self.config.integer("controlled.shutdown.max.retries")):
+            request = ControlledShutdownRequest(broker_id=self.broker_id, broker_epoch=self.broker_epoch)
             try:
                 answer = await self.controller_link.request(request, STOP_MS_MAX)
             except MoldauError as error:
                 logger.warning("controlled shutdown failed: %s", error)
-                return
-            if not answer.error_code and not answer.remaining_partitions:
-                return
+            else:
+                if not answer.error_code and not answer.remaining_partitions:
+                    return
             await asyncio.sleep(self.config.integer("controlled.shutdown.retry.backoff.ms") / 1000)
         logger.warning("controlled shutdown did not succeed; leaving all the same")
 
     # -- what the parts ask of each other
 
-    def check_controller(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
-        """Obey the newest controller only, and only what it says to this life of the broker."""
+    async def check_controller(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
+        """Obey the newest controller only, and only what it says to this life of the broker.
+
+        A controller may see the registration before this broker knows its own epoch by it, and then waits for that:
+        what was meant for a former life must not be taken for its own.
+        """
+        await self._knows_epoch.wait()
         if controller_epoch < self._controller_epoch:
             raise ApiError(
                 ErrorCode.STALE_CONTROLLER_EPOCH,
@@ -331,7 +374,16 @@ class Node:
             self.groups.runtime.resigned(partition)
 
     async def _settings_of(self, topic: str) -> PartitionSettings:
-        return self._partition_settings(await self.configs.load_topic(topic))
+        """Waits for the store if it cannot be reached: the controller does not repeat an order that was refused."""
+        while True:
+            try:
+                config = await self.configs.load_topic(topic)
+            except (ConnectionLoss, SessionExpired) as error:
+                logger.warning("the settings of topic %s cannot be read yet: %s", topic, error)
+                await asyncio.sleep(STORE_RETRY_MS / 1000)
+            else:
+                self.throttles.configure_topic(topic, config, self.broker_id)
+                return self._partition_settings(config)
 
     def _partition_settings(self, topic: TopicConfig) -> PartitionSettings:
         lag_ms = self.config.integer("replica.lag.time.max.ms")
@@ -360,12 +412,15 @@ class Node:
         if self._is_serving:
             self.server.change_limits(limits_of(config))
             self._storage.cleaner.configure(CleanerSettings.of(config))
+            self.throttles.configure(config)
+            self.fetchers.configure(FollowerSettings.of(config))
             for partition in self.replicas.partitions.values():
                 partition.replica_lag_time_max_ms = config.integer("replica.lag.time.max.ms")
             self.supervisor.start("register changed addresses", self._register_anew, OnFailure.LOG)
 
     def _topic_configured(self, topic: str, config: TopicConfig) -> None:
         settings = self._partition_settings(config)
+        self.throttles.configure_topic(topic, config, self.broker_id)
         if config.boolean("unclean.leader.election.enable"):
             self.controller.unclean_election_enabled(topic)
         for logs in (self.directories.logs, self.directories.future_logs):
@@ -397,9 +452,16 @@ class Node:
             self.supervisor.start("tell of a failed directory", self._tell_of_failure, OnFailure.LOG)
 
     async def _tell_of_failure(self) -> None:
-        """The controller finds other leaders for what was in the directory."""
+        """The controller finds other leaders for what was in the directory; without the store nobody hears of it."""
         data = encode_log_dir_event(self.broker_id)
-        await self.session.create(LOG_DIR_EVENT_PREFIX, data, CreateMode.PERSISTENT_SEQUENTIAL)
+        while True:
+            try:
+                await self.session.create(LOG_DIR_EVENT_PREFIX, data, CreateMode.PERSISTENT_SEQUENTIAL)
+            except (ConnectionLoss, SessionExpired) as error:
+                logger.warning("nobody can be told of a failed directory yet: %s", error)
+                await asyncio.sleep(STORE_RETRY_MS / 1000)
+            else:
+                return
 
     def _all_directories_failed(self) -> None:
         self._on_fatal("log directories", OSError("all log directories have failed"))

@@ -9,7 +9,7 @@ say about it: other replicas, transactions, `flush.messages`, old formats, refus
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from moldau.broker.call import Call
@@ -23,10 +23,14 @@ from moldau.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from moldau.records.batch import HEADER_BYTES
+from moldau.records.batch import HEADER_BYTES, Buffer
 from moldau.records.record import NO_TIMESTAMP
+from moldau.replication.replicas import LogPartition
+from moldau.storage.log import Log
+from moldau.storage.log_directory import TopicPartition
 from moldau.storage.log_settings import INT64_MAX
 from moldau.storage.plain_append import append_plain
+from moldau.storage.segment import NotedBatch
 
 if TYPE_CHECKING:
     from moldau.broker.node import Node
@@ -56,14 +60,10 @@ def produce_plain(node: Node, request: ProduceRequest, call: Call) -> bool:
     index, records = partitions[0].index, partitions[0].records
     name = topic.name if version < TOPIC_IDS_VERSION else node.metadata.topic_names.get(topic.topic_id, "")
     key = name, index
-    replicas = node.replicas
-    partition = replicas.partitions.get(key)
+    partition = node.replicas.partitions.get(key)
     if (
         partition is None
-        or partition.leader != partition.broker_id
-        or partition.remote_replicas
-        or (log := partition.log) is None
-        or log.settings.flush_messages != INT64_MAX
+        or (log := plain_log(partition)) is None
         or name in node.internal_topics
         or records is None
         or len(records) < HEADER_BYTES
@@ -71,20 +71,40 @@ def produce_plain(node: Node, request: ProduceRequest, call: Call) -> bool:
     ):
         return False
     base_offset = log.log_end_offset
-    try:
-        if not append_plain(log, records, partition.leader_epoch):
-            return False
-    except OSError as error:
-        raise node.directories.failed(log, error) from error
-    if log.advance_high_watermark(log.log_end_offset):
-        replicas.high_watermark_moved(key)
-    template = _templates.get((version, name, index, topic.topic_id)) or make_template(
-        version, name, index, topic.topic_id
-    )
+    if not append_to(node, key, partition, log, (records,)):
+        return False
+    template = template_of(version, name, index, topic.topic_id)
     before, after = template.around
     correlation_id = call.header.correlation_id
-    call.respond_packed(template.pack(correlation_id, before, base_offset, NO_TIMESTAMP, log.log_start_offset, after))
+    answer = template.pack(correlation_id, before, base_offset, NO_TIMESTAMP, log.log_start_offset, after)
+    call.respond_packed(answer)
     return True
+
+
+def plain_log(partition: LogPartition) -> Log | None:
+    """The log, if what is written to it is acknowledged at once."""
+    log = partition.log
+    if (
+        log is None
+        or partition.leader != partition.broker_id
+        or partition.remote_replicas
+        or log.settings.flush_messages != INT64_MAX
+    ):
+        return None
+    return log
+
+
+def append_to(
+    node: Node, key: TopicPartition, partition: LogPartition, log: Log, run: Sequence[Buffer]
+) -> list[NotedBatch]:
+    """Append the first batches that are ordinary ones; where they are."""
+    try:
+        noted = append_plain(log, run, partition.leader_epoch)
+    except OSError as error:
+        raise node.directories.failed(log, error) from error
+    if noted and log.advance_high_watermark(log.log_end_offset):
+        node.replicas.high_watermark_moved(key)
+    return noted
 
 
 class Template(NamedTuple):
@@ -95,6 +115,10 @@ class Template(NamedTuple):
 
 
 _templates: dict[tuple[int, str, int, bytes], Template] = {}
+
+
+def template_of(version: int, name: str, index: int, topic_id: bytes) -> Template:
+    return _templates.get((version, name, index, topic_id)) or make_template(version, name, index, topic_id)
 
 
 def make_template(version: int, name: str, index: int, topic_id: bytes) -> Template:

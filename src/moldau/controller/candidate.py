@@ -9,6 +9,7 @@ out when there is no term. What request handlers ask goes through the same queue
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -38,6 +39,9 @@ logger = logging.getLogger(__name__)
 FIRST_REBALANCE_MS = 5_000
 ELECTION_RETRY_MS = 1_000
 """After a takeover that failed or a lost connection: not at once, since whatever it was may take its time."""
+
+GIVE_UP_MS_MAX = 2_000
+"""Resigning in so many words is a courtesy: the session ends right after it."""
 
 Result = TypeVar("Result")
 
@@ -94,11 +98,12 @@ class Candidate:
         term = self._term
         self._resign()
         self._stop_waiting()
-        if term is not None and not self._session.state.is_over:
+        if term is not None and self._session.state is SessionState.CONNECTED:
             try:
-                await give_up(self._session, term.claim.epoch_version)
-            except CoordinationError as error:
-                logger.info("/controller stays until the session ends: %s", error)
+                async with asyncio.timeout(GIVE_UP_MS_MAX / 1000):
+                    await give_up(self._session, term.claim.epoch_version)
+            except (CoordinationError, TimeoutError) as error:
+                logger.info("/controller stays until the session ends: %s", str(error) or "no answer")
 
     async def _elect(self) -> None:
         """Look who the controller is; if there is none, try to become it."""
@@ -185,10 +190,7 @@ class Candidate:
         if state is SessionState.CONNECTED:
             self._retry()
         elif state.is_over:
-            self._events.put_once("session is over", self._end_with_session)
-
-    async def _end_with_session(self) -> None:
-        self._resign()
+            self._resign()  # at once: nothing that waits in the queue may be done in the next session as the controller
 
     def _watched(self, event: WatchEvent) -> None:
         if event.path == CONTROLLER:

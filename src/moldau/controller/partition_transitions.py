@@ -23,6 +23,9 @@ from moldau.controller.requests import ControlRequests
 
 logger = logging.getLogger(__name__)
 
+REFUSALS_LOGGED_MAX = 20
+"""Of one event: a broker that goes may take thousands of partitions along."""
+
 Elected = dict[Partition, Leadership]
 Refused = dict[Partition, str]
 
@@ -90,10 +93,11 @@ class PartitionStateMachine:
         if others:
             elected.update(await self._elect(others, reason, refused))
         self._requests.send()
-        for partition, problem in refused.items():
-            logger.log(
-                logging.INFO if reason is Reason.PREFERRED else logging.WARNING, "%s-%d: %s", *partition, problem
-            )
+        level = logging.INFO if reason is Reason.PREFERRED else logging.WARNING
+        for partition, problem in list(refused.items())[:REFUSALS_LOGGED_MAX]:
+            logger.log(level, "%s-%d: %s", *partition, problem)
+        if len(refused) > REFUSALS_LOGGED_MAX:
+            logger.log(level, "and %d other partitions likewise", len(refused) - REFUSALS_LOGGED_MAX)
         return elected, refused
 
     def _legal(self, partitions: Iterable[Partition], target: PartitionState) -> Iterable[Partition]:

@@ -95,9 +95,7 @@ class TopicAdmin:
                 known.add(topic.name)
                 collisions.add(topic.name)
         if not validate_only:
-            async with asyncio.TaskGroup() as writes:
-                for name in outcomes:
-                    writes.create_task(self._write(name, outcomes))
+            await asyncio.gather(*(self._write(name, outcomes) for name in outcomes))
         return outcomes
 
     def _plan(
@@ -245,9 +243,7 @@ class TopicAdmin:
     async def delete(self, topics: Iterable[str]) -> Deleted:
         """Mark topics for deletion; one that is marked already counts as marked now."""
         outcomes: Deleted = dict.fromkeys(topics)
-        async with asyncio.TaskGroup() as writes:
-            for name in outcomes:
-                writes.create_task(self._delete(name, outcomes))
+        await asyncio.gather(*(self._delete(name, outcomes) for name in outcomes))
         return outcomes
 
     async def _delete(self, name: str, outcomes: Deleted) -> None:

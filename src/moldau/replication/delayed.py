@@ -34,6 +34,12 @@ class Timers(Protocol):
     def add(self, delay_ms: int, callback: Callable[[], None]) -> Timer: ...
 
 
+class Watcher(Protocol):
+    """Who is asked when a key is touched."""
+
+    def try_complete(self, touched: Hashable | None = None) -> bool: ...
+
+
 class DelayedOperation(ABC):
     """Something that waits; a subclass says for what, and what happens then."""
 
@@ -112,7 +118,7 @@ class Purgatory:
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
-        self._watchers: dict[Hashable, dict[DelayedOperation, None]] = {}
+        self._watchers: dict[Hashable, dict[Watcher, None]] = {}
         self._touched: dict[Hashable, None] = {}
         self._is_at_work = False
         self.watched = 0
@@ -141,6 +147,16 @@ class Purgatory:
         self.watched += len(keys)
         self.delayed += 1
         return False
+
+    def watch(self, watcher: Watcher, key: Hashable) -> None:
+        """Ask whenever a key is touched, until `unwatch`; that is not counted, and has no timeout."""
+        self._watchers.setdefault(key, {})[watcher] = None
+
+    def unwatch(self, watcher: Watcher, key: Hashable) -> None:
+        watching = self._watchers[key]
+        del watching[watcher]
+        if not watching:
+            del self._watchers[key]
 
     def touch(self, key: Hashable) -> int:
         """Something about a key has changed: complete what can; how many did.

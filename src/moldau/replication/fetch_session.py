@@ -19,8 +19,8 @@ by the request; should another one come in before the answer is made, the answer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, ValuesView
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from moldau.base.error_codes import ErrorCode
 from moldau.protocol.messages.fetch import (
@@ -56,13 +56,23 @@ class RequestedPartition:
     `topic` is None as long as no topic with the id is known; the answer for it is UNKNOWN_TOPIC_ID.
     """
 
-    __slots__ = ("high_watermark", "key", "last_stable_offset", "log_start_offset", "request", "topic", "topic_id")
+    __slots__ = (
+        "has_error",
+        "high_watermark",
+        "key",
+        "last_stable_offset",
+        "log_start_offset",
+        "request",
+        "topic",
+        "topic_id",
+    )
 
     def __init__(self, key: PartitionKey, topic: str | None, topic_id: bytes, request: FetchPartition) -> None:
         self.key = key
         self.topic = topic
         self.topic_id = topic_id
         self.request = request
+        self.has_error = False
         self.high_watermark = self.last_stable_offset = self.log_start_offset = NEVER_TOLD
 
     def resolve(self, topic_names: Mapping[bytes, str]) -> str | None:
@@ -89,7 +99,8 @@ class RequestedPartition:
             self.high_watermark = data.high_watermark
             self.last_stable_offset = data.last_stable_offset
             self.log_start_offset = data.log_start_offset
-        if data.error_code:
+        self.has_error = data.error_code != 0
+        if self.has_error:
             self.high_watermark = NEVER_TOLD  # so that the end of the error is told
             return True
         return moved or bool(data.records) or data.preferred_read_replica >= 0 or data.diverging_epoch is not None
@@ -98,10 +109,20 @@ class RequestedPartition:
 Result = tuple[RequestedPartition, PartitionData]
 
 
+class SessionWatch(Protocol):
+    """Who knows which partitions of a session are worth a look."""
+
+    attention: dict[PartitionKey, RequestedPartition]
+
+    def look_at(self, requested: RequestedPartition) -> None: ...
+    def forget(self, requested: RequestedPartition) -> None: ...
+    def close(self) -> None: ...
+
+
 class FetchSession:
     """What the server remembers of one client's partitions, in the order in which to read them."""
 
-    __slots__ = ("created_ms", "epoch", "id", "is_privileged", "partitions", "used_ms", "uses_topic_ids")
+    __slots__ = ("created_ms", "epoch", "id", "is_privileged", "partitions", "used_ms", "uses_topic_ids", "watch")
 
     def __init__(
         self,
@@ -118,6 +139,7 @@ class FetchSession:
         self.uses_topic_ids = uses_topic_ids
         self.created_ms = self.used_ms = now_ms
         self.epoch = next_epoch(INITIAL_EPOCH)  # what the next request must have
+        self.watch: SessionWatch | None = None
 
     def update(self, request: FetchRequest, topic_names: Mapping[bytes, str]) -> None:
         """Take over what an incremental request adds, changes and forgets."""
@@ -126,10 +148,14 @@ class FetchSession:
         for key, asked in asked_partitions.items():
             known = partitions.setdefault(key, asked)
             known.request = asked.request
+            if self.watch is not None:
+                self.watch.look_at(known)
         for forgotten in request.forgotten_topics_data:
             name = forgotten.topic_id if self.uses_topic_ids else forgotten.topic
             for partition in forgotten.partitions:
-                partitions.pop((name, partition), None)
+                left = partitions.pop((name, partition), None)
+                if left is not None and self.watch is not None:
+                    self.watch.forget(left)
 
 
 def requested_partitions(
@@ -159,7 +185,12 @@ class FetchContext:
         """Anything but NONE: there is nothing to read, and `respond` answers with it."""
         return ErrorCode.NONE
 
-    def partitions(self) -> ValuesView[RequestedPartition]:
+    @property
+    def session(self) -> FetchSession | None:
+        """The session that this is a request of."""
+        return None
+
+    def partitions(self) -> Collection[RequestedPartition]:
         """What to read, in this order."""
         return self._partitions.values()
 
@@ -231,14 +262,26 @@ class IncrementalFetchContext(FetchContext):
         self._session = session
         self._expected_epoch = session.epoch
 
+    @property
+    def session(self) -> FetchSession:
+        return self._session
+
+    def partitions(self) -> Collection[RequestedPartition]:
+        watch = self._session.watch
+        return self._partitions.values() if watch is None else list(watch.attention.values())
+
     def respond(self, results: Iterable[Result], now_ms: float) -> FetchResponse:  # noqa: ARG002
         if self._session.epoch != self._expected_epoch:
             return self._overtaken()
         told = [result for result in results if result[0].note_told(result[1])]
         partitions = self._partitions
+        watch = self._session.watch
         for requested, data in told:
-            if data.records:
-                partitions[requested.key] = partitions.pop(requested.key)
+            key = requested.key
+            if data.records and key in partitions:
+                partitions[key] = partitions.pop(key)
+                if watch is not None and key in watch.attention:
+                    watch.attention[key] = watch.attention.pop(key)
         return FetchResponse(session_id=self._session.id, responses=by_topic(told))
 
     def throttled(self, throttle_time_ms: int) -> FetchResponse:

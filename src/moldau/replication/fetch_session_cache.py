@@ -120,6 +120,8 @@ class FetchSessionCache:
         standing = self._standings.pop(session_id)
         self._withdraw(standing)
         self.partitions_count -= standing.value[1]
+        if session.watch is not None:
+            session.watch.close()
         return True
 
     def _withdraw(self, standing: _Standing) -> None:

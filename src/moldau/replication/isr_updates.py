@@ -54,14 +54,21 @@ class IsrUpdates:
             self._is_asking = True
             self._supervisor.start("alter-partition", self._ask, OnFailure.RESTART)
 
-    def shrink(self) -> None:
-        """Asked every half of `replica.lag.time.max.ms`: propose to leave out who has not kept up."""
+    def review(self) -> None:
+        """Every half of `replica.lag.time.max.ms`: propose to leave out who has not kept up, or to have one back."""
         now_ms = self._replicas.clock.monotonic_ms()
         for key, partition in self._replicas.partitions.items():
             proposal = partition.propose_to_shrink(now_ms)
             if proposal is not None:
                 logger.info("%s: shrinking ISR from %s to %s", partition.name, partition.isr.committed, proposal.isr)
                 self.propose(key, proposal)
+            else:
+                self._have_back(key, partition, now_ms)
+
+    def _have_back(self, key: TopicPartition, partition: LogPartition, now_ms: float) -> None:
+        proposal = partition.propose_to_rejoin(now_ms)
+        if proposal is not None:
+            self.propose(key, proposal)
 
     async def _ask(self) -> None:
         try:
@@ -93,7 +100,6 @@ class IsrUpdates:
                 RequestPartitionData(
                     partition_index=index,
                     leader_epoch=proposal.leader_epoch,
-                    new_isr=list(proposal.isr),
                     new_isr_with_epochs=isr,
                     partition_epoch=proposal.partition_epoch,
                 )
@@ -137,6 +143,7 @@ class IsrUpdates:
         logger.info("%s: ISR is %s, partition epoch %d", partition.name, outcome.isr, outcome.partition_epoch)
         self._replicas.produces.touch(key)  # fewer in-sync replicas than needed end a wait as well
         self._replicas.moved(key, moved)
+        self._have_back(key, partition, self._replicas.clock.monotonic_ms())
 
     def _again(self, asked: Mapping[TopicPartition, IsrProposal], error: ErrorCode) -> None:
         for key, proposal in asked.items():

@@ -259,6 +259,25 @@ class Partition(Generic[LogT]):
             return None
         return isr.propose(IsrProposal(remaining, self.leader_epoch, self.partition_epoch))
 
+    def propose_to_rejoin(self, now_ms: float) -> IsrProposal | None:
+        """With a follower that has everything, and of which nothing new will be heard as long as nothing is appended.
+
+        It was to leave when it had caught up again, or could not join when it fetched: its broker was not known to be
+        alive then. A fetch that has nothing to tell does not come by here, and below `min.insync.replicas` no append
+        would ever make it. What it has is known from before, so its broker's epoch goes along: if it has been started
+        again since, the controller refuses (KIP-903).
+        """
+        log = self.log
+        if log is None or not self.is_leader:
+            return None
+        for broker_id, replica in self.remote_replicas.items():
+            is_out = broker_id not in self.isr.maximal and replica.broker_epoch != UNKNOWN_BROKER_EPOCH
+            if is_out and self._keeps_up(broker_id, log, now_ms):
+                proposal = self._propose_to_expand(replica, log)
+                if proposal is not None:
+                    return proposal
+        return None
+
     def _keeps_up(self, broker_id: int, log: LogT, now_ms: float) -> bool:
         if broker_id == self.broker_id:
             return True

@@ -17,6 +17,7 @@ from moldau.base.error_codes import ErrorCode
 from moldau.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from moldau.records.batch import Buffer
 from moldau.replication.delayed_fetch import FetchIsolation
+from moldau.replication.replica_selectors import NO_PREFERENCE
 from moldau.replication.replicas import LogPartition
 from moldau.storage.log import Log
 from moldau.storage.log_reading import Slice, aborted_transactions, find_slice
@@ -44,6 +45,12 @@ class PartitionRead(NamedTuple):
     bound: int
     slice: Slice | None = None
     diverging_epoch: EpochEndOffset | None = None
+    preferred_replica: int = NO_PREFERENCE
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether the fetcher is to hear of it at once, however little there is to read."""
+        return self.diverging_epoch is not None or self.preferred_replica != NO_PREFERENCE
 
     @property
     def size_bytes(self) -> int:
@@ -72,6 +79,13 @@ def find(
     return PartitionRead(log, high_watermark, last_stable_offset, log.log_start_offset, bound, found)
 
 
+def send_elsewhere(partition: LogPartition, wanted: FetchPartition, reading: Reading, broker_id: int) -> PartitionRead:
+    """Nothing is read for a consumer that should read from another replica (KIP-392)."""
+    log = partition.require_log(wanted.current_leader_epoch, only_leader=reading.only_leader)
+    offsets = log.high_watermark, log.last_stable_offset, log.log_start_offset
+    return PartitionRead(log, *offsets, log.high_watermark, preferred_replica=broker_id)
+
+
 def data_of(wanted: FetchPartition, read: PartitionRead, records: Buffer | None, reading: Reading) -> PartitionData:
     """What to tell of a partition, with the records that were read."""
     aborted: list[AbortedTransaction] | None = None
@@ -85,6 +99,7 @@ def data_of(wanted: FetchPartition, read: PartitionRead, records: Buffer | None,
         log_start_offset=read.log_start_offset,
         diverging_epoch=read.diverging_epoch,
         aborted_transactions=aborted,
+        preferred_read_replica=read.preferred_replica,
         records=records or NOTHING,  # type: ignore[arg-type]
     )
 
@@ -104,6 +119,8 @@ def refusal(partition: int, code: ErrorCode) -> PartitionData:
 
 def bytes_between(partition: LogPartition, start: int, end: int, bytes_max: int) -> int:
     """About how many bytes of batches there are between two offsets, counted up to a limit."""
+    if bytes_max <= 1:
+        return bytes_max  # there is something, and who waits for anything at all need not know where
     log = partition.require_log(only_leader=False)
     try:
         found = find_slice(log, start, end, bytes_max, wait=False)

@@ -72,5 +72,11 @@ class RemoteReplica:
         self.fetched_ms = now_ms
         self.broker_epoch = max(self.broker_epoch, broker_epoch)
 
+    def note_quiet(self, fetched_ms: float) -> None:
+        """Up to its broker's last fetch, of whatever, it was fetched from the end of the log (A17)."""
+        self.caught_up_ms = max(self.caught_up_ms, fetched_ms)
+        self.fetched_ms = max(self.fetched_ms, fetched_ms)
+        self.fetched_leader_end_offset = max(self.fetched_leader_end_offset, self.log_end_offset)
+
     def is_caught_up(self, leader_end_offset: int, now_ms: float, lag_time_max_ms: int) -> bool:
         return self.log_end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_time_max_ms

@@ -1,8 +1,9 @@
 """Moving replicas between the directories of one broker: a future log is filled from the current one, then they swap.
 
 The future log is filled as a follower's would be, from its own end to the current log's, a piece at a time in a
-thread, so that the loop is free. When it has caught up, the swap happens between two appends. A current log that is
-cut at its end takes the future log with it: what is beyond is cut there too.
+thread, so that the loop is free, and not faster than `replica.alter.log.dirs.io.max.bytes.per.second`. When it has
+caught up, the swap happens between two appends. A current log that is cut at its end, by its own leader, takes the
+future log with it: that is cut to where both agree, by leader epochs, before it is filled further.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
 from moldau.base.supervision import OnFailure, Supervisor
 from moldau.records.batch import Buffer
+from moldau.replication.followers.truncation import truncation_for
 from moldau.replication.replicas import Replicas
+from moldau.replication.replication_throttle import ReplicationThrottle
 from moldau.storage.log import Log
 from moldau.storage.log_creation import LogCreation
 from moldau.storage.log_directory import TopicPartition
@@ -28,6 +31,7 @@ from moldau.storage.log_truncation import truncate_fully_and_start_at, truncate_
 logger = logging.getLogger(__name__)
 
 PIECE_BYTES = 1 << 20
+THROTTLED_WAIT_MS = 100
 
 
 class Cleaner(Protocol):
@@ -40,13 +44,22 @@ class Cleaner(Protocol):
 
 
 class ReplicaMoves:
+    """`throttle` bounds the bytes of all moves together."""
+
     def __init__(
-        self, replicas: Replicas, creation: LogCreation, moves: LogMoves, cleaner: Cleaner, supervisor: Supervisor
+        self,
+        replicas: Replicas,
+        creation: LogCreation,
+        moves: LogMoves,
+        cleaner: Cleaner,
+        throttle: ReplicationThrottle,
+        supervisor: Supervisor,
     ) -> None:
         self._replicas = replicas
         self._creation = creation
         self._moves = moves
         self._cleaner = cleaner
+        self._throttle = throttle
         self._supervisor = supervisor
         self._copying: dict[TopicPartition, asyncio.Task[None]] = {}
 
@@ -74,12 +87,20 @@ class ReplicaMoves:
     async def _copy(self, key: TopicPartition) -> None:
         directories = self._replicas.directories
         source: Path | None = None
+        agreed: tuple[Log, int] | None = None
         try:
             while (future := directories.future_logs.get(key)) is not None:
                 current = directories.logs.get(key)
                 if current is None:
                     return
                 source = directories.directory_of(current).path
+                if agreed != (current, current.truncations):
+                    agreed = current, current.truncations
+                    cut_to_agree(future, current)
+                    await directories.truncated([future])
+                if self._throttle.is_exceeded():
+                    await asyncio.sleep(THROTTLED_WAIT_MS / 1000)
+                    continue
                 if await self._copy_piece(current, future):
                     continue
                 if await self._finish(key, current, source):
@@ -96,7 +117,7 @@ class ReplicaMoves:
             else:
                 truncate_fully_and_start_at(future, current.log_start_offset)
             await directories.truncated([future])
-        truncations, start = current.truncations, future.log_end_offset
+        truncations, start = current.truncations, future.log_end_offset  # who has been cut meanwhile is read anew
         end = current.log_end_offset
         if start >= end:
             return False
@@ -111,6 +132,7 @@ class ReplicaMoves:
             await directories.truncated([future])
             return True
         if current.truncations == truncations and future.log_end_offset == start:
+            self._throttle.record(len(piece))
             try:
                 future.append_as_follower(piece)
             except OSError as error:
@@ -134,3 +156,13 @@ class ReplicaMoves:
         partition = self._replicas.partitions.get(key)
         if partition is not None:
             partition.log = log
+
+
+def cut_to_agree(future: Log, current: Log) -> None:
+    """Drop from a copy what its original does not have, or has differently since it was cut."""
+    while (epoch := future.leader_epochs.latest_epoch) is not None:
+        end = current.leader_epochs.end_offset_for(epoch, current.log_end_offset)
+        truncation = truncation_for(end, future.leader_epochs, future.log_end_offset, future.high_watermark)
+        truncate_to(future, truncation.offset)
+        if truncation.is_complete:
+            return

@@ -95,9 +95,12 @@ class StateChanges:
     async def obey(self, orders: Mapping[TopicPartition, Order]) -> dict[TopicPartition, ErrorCode]:
         """Lead and follow from now on; the outcome for each partition."""
         async with self._turn:
-            settings = {topic: await self._settings_of(topic) for topic in {topic for topic, _ in orders}}
+            # Only for logs that are to be made: who leads must change also while the coordination store is away.
+            missing = dict.fromkeys(key[0] for key in orders if not self._has_log(key))
+            settings = {topic: await self._settings_of(topic) for topic in missing}
             made = await asyncio.gather(
-                *(self._prepare(key, order, settings[key[0]]) for key, order in orders.items()), return_exceptions=True
+                *(self._prepare(key, order, settings.get(key[0])) for key, order in orders.items()),
+                return_exceptions=True,
             )
             outcomes = {}
             for (key, order), outcome in zip(orders.items(), made, strict=True):
@@ -111,7 +114,11 @@ class StateChanges:
                     outcomes[key] = error.code
             return outcomes
 
-    async def _prepare(self, key: TopicPartition, order: Order, settings: PartitionSettings) -> LogPartition:
+    def _has_log(self, key: TopicPartition) -> bool:
+        partition = self._replicas.partitions.get(key)
+        return partition is not None and partition.log is not None
+
+    async def _prepare(self, key: TopicPartition, order: Order, settings: PartitionSettings | None) -> LogPartition:
         """The partition that an order is about, with its log."""
         replicas = self._replicas
         if replicas.broker_id not in order.state.replicas:
@@ -123,6 +130,8 @@ class StateChanges:
                 text = f"known with topic id {uuid_to_text(known_id)}, not {uuid_to_text(order.topic_id)}"
                 raise ApiError(ErrorCode.INCONSISTENT_TOPIC_ID, text)
             return partition
+        if settings is None:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory has failed just now")
         async with self._making:
             existed = key in replicas.directories.logs
             log = await self._creation.get_or_create(*key, settings.log, order.topic_id, is_new=order.is_new)

@@ -91,6 +91,8 @@ class History:
 class SimulatedMember:
     """`instance` makes it a static member."""
 
+    partitions = PARTITIONS
+
     def __init__(self, name: str, history: History, random: Random, instance: str | None = None) -> None:
         self.name = name
         self.instance = instance
@@ -141,7 +143,7 @@ class SimulatedMember:
             generation_id=self.generation,
             member_id=self.member_id,
             group_instance_id=self.instance,
-            assignments=[] if answer.skip_assignment else _assign([one.member_id for one in answer.members]),
+            assignments=[] if answer.skip_assignment else self._assign([one.member_id for one in answer.members]),
         )
         synced = await self._ask(request, 4, JOIN_MS_MAX)
         _check(synced.error_code)
@@ -160,6 +162,13 @@ class SimulatedMember:
             protocol_type="consumer",
             protocols=[JoinGroupRequestProtocol(name="range", metadata=b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff")],
         )
+
+    def _assign(self, member_ids: list[str]) -> list[SyncGroupRequestAssignment]:
+        """The leader deals the partitions out; an assignment is a list of partitions, one byte each."""
+        dealt: dict[str, bytearray] = {member_id: bytearray() for member_id in member_ids}
+        for partition in range(self.partitions if member_ids else 0):
+            dealt[member_ids[partition % len(member_ids)]].append(partition)
+        return [SyncGroupRequestAssignment(member_id=key, assignment=bytes(value)) for key, value in dealt.items()]
 
     async def _fetch(self, partitions: list[int]) -> None:
         before = dict(self.history.acknowledged)
@@ -216,11 +225,3 @@ class SimulatedMember:
 def _check(code: int) -> None:
     if code:
         raise Refused(code)
-
-
-def _assign(member_ids: list[str]) -> list[SyncGroupRequestAssignment]:
-    """The leader deals the partitions out; an assignment is a list of partitions, one byte each."""
-    dealt: dict[str, bytearray] = {member_id: bytearray() for member_id in member_ids}
-    for partition in range(PARTITIONS if member_ids else 0):
-        dealt[member_ids[partition % len(member_ids)]].append(partition)
-    return [SyncGroupRequestAssignment(member_id=key, assignment=bytes(value)) for key, value in dealt.items()]

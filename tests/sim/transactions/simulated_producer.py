@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from moldau.base.clock import LoopClock
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import Disconnected
 from moldau.net.channel import Channel
@@ -162,7 +163,7 @@ class SimulatedProducer:
 
     async def _write(self, partition: int, value: str, attempt: Attempt) -> None:
         sequence = self._sequences.get(partition, 0)
-        now_ms = int(asyncio.get_running_loop().time() * 1000)
+        now_ms = LoopClock(asyncio.get_running_loop()).now_ms()
         batch = build_batch(
             [Record(0, now_ms, None, value.encode())],
             producer=Producer(self._producer_id, self._epoch, sequence),

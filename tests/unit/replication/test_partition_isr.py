@@ -184,3 +184,32 @@ def test_a_removed_replica_is_forgotten() -> None:
     assert list(leader.remote_replicas) == [2]
     leader.become_leader(led_by(1, (1, 2), epoch=2, version=2), 3)
     assert leader.remote_replicas[3].log_end_offset == -1
+
+
+def test_who_caught_up_while_it_was_being_left_out_is_wanted_back_though_nothing_is_appended() -> None:
+    leader, log = lead((1, 2))
+    log.append(0)
+    proposal = leader.propose_to_shrink(LAG_MS + 1)
+    assert proposal is not None
+    leader.note_follower_fetch(2, 1, 0, LAG_MS + 2, broker_epoch=7)
+    leader.on_isr_accepted(proposal, 0, (1,), 1, LAG_MS + 3)
+    again = leader.propose_to_rejoin(100 * LAG_MS)
+    assert again is not None
+    assert again.isr == (1, 2)
+    assert leader.propose_to_rejoin(100 * LAG_MS) is None, "one proposal at a time"
+
+
+def test_nobody_is_wanted_back_of_whom_it_is_not_known_in_which_life_it_fetched() -> None:
+    leader, _ = lead((1,))
+    assert leader.propose_to_rejoin(1) is None
+    leader.note_follower_fetch(2, 0, 0, 1)
+    leader.isr.withdraw()
+    assert leader.propose_to_rejoin(2) is None
+
+
+def test_who_is_behind_and_silent_is_not_wanted_back() -> None:
+    leader, log = lead((1,))
+    leader.note_follower_fetch(2, 0, 0, 1, broker_epoch=7)
+    leader.isr.withdraw()
+    log.append(0)
+    assert leader.propose_to_rejoin(1 + LAG_MS + 1) is None

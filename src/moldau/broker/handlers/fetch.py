@@ -16,6 +16,8 @@ from moldau.broker.handlers import handles
 from moldau.protocol.api import ApiKey
 from moldau.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse
 from moldau.replication.delayed_fetch import FetchIsolation
+from moldau.replication.fetch_session import FetchContext
+from moldau.replication.follower_watch import FollowerWatch
 from moldau.replication.reading import Reading, refusal
 
 if TYPE_CHECKING:
@@ -60,10 +62,24 @@ def fetch(node: Node, request: FetchRequest, call: Call) -> FetchResponse | None
     if context.error:
         return context.respond((), 0)
     if follower is not None:
-        reading = REPLICATION
-    else:
-        reading = READINGS.get((request.isolation_level, call.version < FROM_FOLLOWERS_VERSION), CONSUMER)
-    return Fetch(node, request, call, context, reading, follower).start()
+        return Fetch(node, request, call, context, REPLICATION, follower, watch_of(node, context, follower)).start()
+    reading = READINGS.get((request.isolation_level, call.version < FROM_FOLLOWERS_VERSION), CONSUMER)
+    return Fetch(node, request, call, context, reading, None).start()
+
+
+def watch_of(node: Node, context: FetchContext, follower: Follower) -> FollowerWatch | None:
+    """What is kept between the fetches of a follower's session, if this is one of its fetches."""
+    session = context.session
+    if session is None:
+        return None
+    watch = session.watch
+    if not isinstance(watch, FollowerWatch):
+        watch = FollowerWatch(node.replicas, node.timers, session, follower.broker_id)
+    if watch.broker_epoch != follower.broker_epoch:  # another life of the broker: all that was known of it is void
+        watch.broker_epoch = follower.broker_epoch
+        watch.look_at_all(session)
+    watch.fetched_ms = node.clock.monotonic_ms()
+    return watch
 
 
 def follower_of(request: FetchRequest) -> Follower | None:

@@ -11,6 +11,7 @@ from moldau.base.error_codes import ErrorCode
 from moldau.broker.call import Call
 from moldau.broker.coordinated import answering
 from moldau.broker.handlers import handles
+from moldau.broker.repeated_heartbeat import expect_repetition
 from moldau.protocol.api import ApiKey
 from moldau.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -23,5 +24,8 @@ def refused(_request: HeartbeatRequest, code: ErrorCode, _message: str) -> Heart
 
 
 @handles(ApiKey.HEARTBEAT, "0-4", on_error=refused)
-def heartbeat(node: Node, request: HeartbeatRequest, call: Call) -> None:
-    node.groups.heartbeat(request, answering(call, request, refused))
+def heartbeat(node: Node, request: HeartbeatRequest, call: Call) -> HeartbeatResponse | None:
+    response = node.groups.heartbeat(request, answering(call, request, refused))
+    if response is not None and not response.error_code:
+        expect_repetition(node, request, call)
+    return response

@@ -27,7 +27,7 @@ TOPIC_IDS_VERSION = 5
 
 @handles(ApiKey.LEADER_AND_ISR, "0-7")
 async def leader_and_isr(node: Node, request: LeaderAndIsrRequest, call: Call) -> LeaderAndIsrResponse:
-    node.check_controller(request.controller_id, request.controller_epoch, request.broker_epoch)
+    await node.check_controller(request.controller_id, request.controller_epoch, request.broker_epoch)
     outcomes = await node.state_changes.obey(orders_of(request))
     ids = {topic.topic_name: topic.topic_id for topic in request.topic_states}
     flat: list[LeaderAndIsrPartitionError] = []

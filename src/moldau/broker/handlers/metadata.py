@@ -48,7 +48,7 @@ def refused(request: MetadataRequest, code: ErrorCode, _message: str) -> Metadat
 
 @handles(ApiKey.METADATA, "0-13", on_error=refused)
 def metadata(node: Node, request: MetadataRequest, call: Call) -> MetadataResponse | None:
-    if node.metadata.brokers:
+    if node.topics.waits.is_complete:
         return answer(node, request, call)
     call.park()
     work = partial(answer_when_known, node, request, call)
@@ -57,7 +57,7 @@ def metadata(node: Node, request: MetadataRequest, call: Call) -> MetadataRespon
 
 
 async def answer_when_known(node: Node, request: MetadataRequest, call: Call) -> None:
-    await node.topics.waits.until_known()
+    await node.topics.waits.until_complete()
     try:
         response = answer(node, request, call)
     except ApiError as error:

@@ -20,6 +20,7 @@ from moldau.broker.handlers import handles
 from moldau.broker.leaders import add_leader
 from moldau.broker.plain_produce import produce_plain
 from moldau.broker.produced import check_format
+from moldau.broker.repeated_produce import expect_repetition
 from moldau.broker.transaction_verification import Appends, has_transactional_records, transactional_batches, verify
 from moldau.net.traffic import CloseReason
 from moldau.protocol.api import ApiKey
@@ -72,6 +73,7 @@ def failed(index: int, code: ErrorCode, message: str) -> PartitionProduceRespons
 @handles(ApiKey.PRODUCE, "0-13", on_error=refused)
 def produce(node: Node, request: ProduceRequest, call: Call) -> ProduceResponse | None:
     if produce_plain(node, request, call):
+        expect_repetition(node, request, call)
         return None
     if request.acks not in (0, 1, ACKS_ALL):
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, not 0, 1 or -1 (all)")

@@ -19,7 +19,7 @@ ANY_EPOCH = -1
 
 @handles(ApiKey.STOP_REPLICA, "0-4")
 async def stop_replica(node: Node, request: StopReplicaRequest, _call: Call) -> StopReplicaResponse:
-    node.check_controller(request.controller_id, request.controller_epoch, request.broker_epoch)
+    await node.check_controller(request.controller_id, request.controller_epoch, request.broker_epoch)
     outcomes = await node.state_changes.stop(stops_of(request))
     return StopReplicaResponse(
         partition_errors=[

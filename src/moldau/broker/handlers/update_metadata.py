@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @handles(ApiKey.UPDATE_METADATA, "0-8")
-def update_metadata(node: Node, request: UpdateMetadataRequest, call: Call) -> UpdateMetadataResponse:
-    node.check_controller(request.controller_id, request.controller_epoch, request.broker_epoch)
+async def update_metadata(node: Node, request: UpdateMetadataRequest, call: Call) -> UpdateMetadataResponse:
+    await node.check_controller(request.controller_id, request.controller_epoch, request.broker_epoch)
     node.metadata.apply(request, call.version)
     return UpdateMetadataResponse()

@@ -27,7 +27,7 @@ from moldau.coordinator.runtime.active_shard import Done
 from moldau.coordinator.runtime.result import Result
 from moldau.coordinator.runtime.runtime import Runtime, RuntimeSettings
 from moldau.coordinator.runtime.shard import ShardContext
-from moldau.protocol.messages.heartbeat import HeartbeatRequest
+from moldau.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from moldau.protocol.messages.join_group import JoinGroupRequest
 from moldau.protocol.messages.leave_group import MemberIdentity
 from moldau.protocol.messages.list_groups import ListedGroup, ListGroupsRequest
@@ -98,9 +98,19 @@ class GroupCoordinator:
         _require_group_id(request.group_id)
         self._run(request.group_id, lambda shard: shard.memberships.sync(request), done)
 
-    def heartbeat(self, request: HeartbeatRequest, done: Done) -> None:
+    def heartbeat(self, request: HeartbeatRequest, done: Done) -> HeartbeatResponse | None:
+        """Returns or raises the answer if it waits for nothing, as nearly always; there is nothing more frequent."""
         _require_group_id(request.group_id)
-        self._run(request.group_id, lambda shard: shard.memberships.heartbeat(request), done)
+        shard = self.runtime.settled(_partition_of(request.group_id, self.partitions))
+        if shard is not None:
+            return shard.memberships.heartbeat(request)
+        self._run(request.group_id, lambda shard: Result(response=shard.memberships.heartbeat(request)), done)
+        return None
+
+    def is_well(self, request: HeartbeatRequest) -> bool:
+        """A heartbeat that finds nothing to tell the member; if not, or if it raises, `heartbeat` says what is."""
+        shard = self.runtime.settled(_partition_of(request.group_id, self.partitions))
+        return shard is not None and not shard.memberships.heartbeat(request).error_code
 
     def leave(self, group_id: str, members: list[MemberIdentity], done: Done) -> None:
         _require_group_id(group_id)

@@ -108,9 +108,10 @@ class ClassicGroup:
 
     def update(self, member: Member, protocols: Protocols, rebalance_timeout_ms: int, session_timeout_ms: int) -> None:
         """What a member that joins again says of itself."""
-        self._supporters.subtract(name for name, _ in member.protocols)
-        self._supporters.update(name for name, _ in protocols)
-        member.protocols = protocols
+        if member.protocols != protocols:
+            self._supporters.subtract(name for name, _ in member.protocols)
+            self._supporters.update(name for name, _ in protocols)
+            member.protocols = protocols
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
 
@@ -231,10 +232,10 @@ class ClassicGroup:
         if self.members:
             if self.protocol_name is None:
                 return
+            blobs = {member.metadata(self.protocol_name) for member in self.members.values()}  # mostly the same
             try:
-                for member in self.members.values():
+                for blob in blobs:
                     # Every version of the blob begins as the first does.
-                    blob = member.metadata(self.protocol_name)
                     topics.update(decode(ConsumerProtocolSubscription, 0, blob, VERSION_BYTES).topics)
             except MalformedMessage:
                 return

@@ -143,6 +143,8 @@ class Joins:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, "the group is empty")
         # A leader that joins again may want a rebalance for reasons of its own, such as new partitions.
         reply = self._update(request, group, member)
+        if group.state is PREPARING_REBALANCE:  # as nearly always: everybody joins because one did
+            return _waiting(self._rebalances.complete_if_all_joined(group), reply)
         what = "leader re-joining" if is_leader else "updating metadata"
         reason = f"{what}: member {member_id} in {group.state.value}; client reason: {request.reason or 'not provided'}"
         return _waiting(self._rebalances.rebalance(group, reason), reply)

@@ -75,7 +75,7 @@ class Memberships:
 
     # -- life
 
-    def heartbeat(self, request: HeartbeatRequest) -> Result[HeartbeatResponse]:
+    def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
         group = self._groups.get(request.group_id)
         if group is None:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, "there is no such group")
@@ -84,8 +84,8 @@ class Memberships:
             raise ApiError(ErrorCode.ILLEGAL_GENERATION, f"the generation is {group.generation_id}")
         self._rebalances.keep_alive(group, member)
         if group.state is PREPARING_REBALANCE:
-            return Result(response=HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-        return Result(response=HeartbeatResponse())
+            return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+        return HeartbeatResponse()
 
     # -- leaving
 

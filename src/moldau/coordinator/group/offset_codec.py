@@ -8,6 +8,7 @@ Kafka 3.9 writes, key 1 and value 3; anything else goes to the codec, which also
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from struct import Struct
 from sys import intern
 
@@ -47,6 +48,7 @@ def offset_key(group_id: str, topic: str, partition: int) -> bytes:
     )
 
 
+@lru_cache(maxsize=10_000)  # who commits does it again and again
 def read_offset_key(key: bytes) -> tuple[str, tuple[str, int]]:
     """The group and the partition that an offset is of."""
     group_end = 4 + _SHORT.unpack_from(key, 2)[0] if len(key) > 4 else 0

@@ -81,6 +81,7 @@ class ActiveShard:
         self._loop = asyncio.get_running_loop()
         self._staged: list[Written] = []
         self._end_offset = end_offset  # of what operations see: what was loaded, and then what was appended
+        self._settled_offset = -1  # up to where everything is known to be replicated
         self._is_over = False
 
     def run(self, operation: Callable[[Any], Result[Any]], done: Done) -> None:
@@ -104,6 +105,18 @@ class ActiveShard:
             self._stage(Written(result, done, 0))
         else:
             self._when_replicated([Written(result, done, 0)])
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing that operations have seen is still on its way."""
+        if self._staged:
+            return False
+        end_offset = self._end_offset
+        if self._settled_offset != end_offset:  # for as long as it leads, what is replicated stays so
+            if self._replicas.replicated_to(self.key, end_offset) is not ErrorCode.NONE:
+                return False
+            self._settled_offset = end_offset
+        return True
 
     def end_transaction(self, marker: bytes, producer_id: int, committed: bool, done: Done) -> None:
         """Write the marker that ends a producer's transaction in this partition, and obey it."""

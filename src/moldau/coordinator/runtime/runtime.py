@@ -106,6 +106,13 @@ class Runtime(Generic[S]):
             raise self._refusal(standing)
         return standing.shard
 
+    def settled(self, partition: int) -> S | None:
+        """The shard, if all that it shows is replicated: who only looks at it may answer at once."""
+        standing = self._standings.get(partition)
+        if standing is None or standing.active is None or not standing.active.is_settled:
+            return None
+        return standing.shard
+
     def end_transaction(self, partition: int, marker: bytes, producer_id: int, committed: bool, done: Done) -> None:
         """Write the marker of a producer's transaction, which the transaction coordinator has decided on."""
         standing = self._standings.get(partition)
@@ -190,12 +197,14 @@ class Runtime(Generic[S]):
             loop = asyncio.get_running_loop()
             piece_bytes = self._settings.load_buffer_bytes
             count = await loop.run_in_executor(self._readers, load, log, shard, end_offset, piece_bytes, is_wanted)
-        except Exception as error:
+        except (ApiError, OSError) as error:  # such as a directory that went offline
+            standing.state = ShardState.FAILED
+            logger.error("%s-%d could not be loaded: %s", *key, error)  # noqa: TRY400
+            return
+        except Exception:
             standing.state = ShardState.FAILED
             logger.exception("%s-%d could not be loaded", *key)
-            if not isinstance(error, (ApiError, OSError)):
-                raise
-            return
+            raise
         if not is_wanted():
             return
         standing.timers = timers
