@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import kafka
+import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor as AiokafkaRoundRobin
@@ -94,6 +95,11 @@ class ConfluentConsumer(GroupConsumer):
                     self.received.append((topic, partition, offset))
             self.owned = {(one.topic, one.partition) for one in consumer.assignment()}
         consumer.close()
+
+
+# kafka-python 3.0.12 loses its assignment for good if the time of a poll is up between the answers to JoinGroup and
+# SyncGroup. That is its own, and comes up in one run of ten or so: such a test may be tried again.
+KAFKA_PYTHON_RACES = pytest.mark.flaky(reruns=3)
 
 
 class KafkaPythonConsumer(GroupConsumer):

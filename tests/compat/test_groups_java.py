@@ -11,6 +11,7 @@ import pytest
 
 from moldau.testing.local_cluster import LocalCluster
 from tests.compat.group_members import (
+    KAFKA_PYTHON_RACES,
     AiokafkaConsumer,
     ConfluentConsumer,
     GroupConsumer,
@@ -59,6 +60,7 @@ def test_two_java_consumers(cluster: LocalCluster, topic: str, client: type[Grou
         eventually(all_owned(topic, members[1:]), shown(members))
 
 
+@KAFKA_PYTHON_RACES
 def test_four_clients_in_one_group(cluster: LocalCluster, topic: str) -> None:
     clients: list[type[GroupConsumer]] = [JavaConsumer, ConfluentConsumer, KafkaPythonConsumer, AiokafkaConsumer]
     members = [client(cluster.bootstrap_servers, f"mixed-{topic}", [topic], "range") for client in clients]

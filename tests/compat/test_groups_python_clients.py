@@ -15,6 +15,7 @@ from kafka import KafkaAdminClient
 from moldau.testing.local_cluster import LocalCluster
 from tests.broker_process import BrokerProcess
 from tests.compat.group_members import (
+    KAFKA_PYTHON_RACES,
     AiokafkaConsumer,
     ConfluentConsumer,
     GroupConsumer,
@@ -28,9 +29,16 @@ pytestmark = pytest.mark.slow
 PARTITIONS = 6
 MESSAGES = 60
 CLIENTS: list[type[GroupConsumer]] = [ConfluentConsumer, KafkaPythonConsumer, AiokafkaConsumer]
+EACH_CLIENT = [
+    pytest.param(client, id=client.__name__, marks=[KAFKA_PYTHON_RACES] if client is KafkaPythonConsumer else [])
+    for client in CLIENTS
+]
 EVERY_ASSIGNOR = [
     *((ConfluentConsumer, name) for name in ("range", "roundrobin", "cooperative-sticky")),
-    *((KafkaPythonConsumer, name) for name in ("range", "roundrobin", "sticky", "cooperative-sticky")),
+    *(
+        pytest.param(KafkaPythonConsumer, name, marks=KAFKA_PYTHON_RACES)
+        for name in ("range", "roundrobin", "sticky", "cooperative-sticky")
+    ),
     *((AiokafkaConsumer, name) for name in ("range", "roundrobin", "sticky")),
 ]
 numbers = count(1)
@@ -78,6 +86,7 @@ def all_received(topic: str, members: Sequence[GroupConsumer]) -> Callable[[], b
     return lambda: {offset for member in members for offset in member.received} >= wanted
 
 
+@KAFKA_PYTHON_RACES
 def test_three_clients_in_one_group(cluster: LocalCluster, topic: str) -> None:
     members = [client(cluster.bootstrap_servers, f"mixed-{topic}", [topic], "range") for client in CLIENTS]
     with consuming(*members):
@@ -101,7 +110,7 @@ def test_every_assignor(cluster: LocalCluster, topic: str, client: type[GroupCon
         eventually(all_received(topic, [first, second]), shown([first, second]))
 
 
-@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.__name__)
+@pytest.mark.parametrize("client", EACH_CLIENT)
 def test_a_group_goes_on_where_it_stopped(cluster: LocalCluster, topic: str, client: type[GroupConsumer]) -> None:
     first = client(cluster.bootstrap_servers, f"again-{topic}", [topic], "range")
     with consuming(first):
@@ -114,7 +123,7 @@ def test_a_group_goes_on_where_it_stopped(cluster: LocalCluster, topic: str, cli
     assert min(offset for _, _, offset in again.received) == MESSAGES // PARTITIONS
 
 
-@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.__name__)
+@pytest.mark.parametrize("client", EACH_CLIENT)
 def test_a_static_member_comes_back_without_a_rebalance(
     cluster: LocalCluster, topic: str, client: type[GroupConsumer]
 ) -> None:
@@ -187,6 +196,7 @@ def test_confluent_admin_of_groups(cluster: LocalCluster, topic: str) -> None:
     assert group_id not in {group.group_id for group in listed}
 
 
+@KAFKA_PYTHON_RACES
 def test_kafka_python_admin_of_groups(cluster: LocalCluster, topic: str) -> None:
     group_id = f"kafka-python-{topic}"
     member = KafkaPythonConsumer(cluster.bootstrap_servers, group_id, [topic], "range")

@@ -1,7 +1,7 @@
 """What the books say of consumer groups, statement by statement, with a real client.
 
-`book_1_37` is statement 37 of the first book's list. Statements 26 to 28, 30 and 45 of the protocol itself are in the
-scripts (`tests/script/groups`); 31 and 48 to 52 are about consumers, not about the broker.
+`book_1_37` is statement 37 of the first book's list. What the protocol itself shows is in
+`tests/spec/test_group_statements.py`; 31 and 48 to 52 are about consumers, not about the broker.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""A real broker inside a test process: on free ports, with temporary data, up in a fraction of a second.
+"""Real brokers inside a test process: on free ports, with temporary data, up in a fraction of a second.
 
-    with LocalCluster() as cluster:
+    with LocalCluster(brokers=3) as cluster:
         producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers})
+        cluster.kill_broker(0)
 
-It is the broker that `moldau serve` runs, with Kafka's protocol on a real socket, so that any client works with it. It
-has an event loop in a thread of its own; what goes wrong there is raised where it was asked for.
+They are the brokers that `moldau serve` runs, with Kafka's protocol on real sockets, so that any client works with
+them. They share an event loop in a thread of its own, and a coordination store; what goes wrong there is raised where
+it was asked for.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ import asyncio
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -28,6 +30,7 @@ from moldau.base.errors import ApiError
 from moldau.broker.node import Node
 from moldau.cluster.embedded import EmbeddedStore
 from moldau.cluster.persistence import MemoryPersistence
+from moldau.cluster.shared_store import SharedStores
 from moldau.net.channel import Channel
 from moldau.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from moldau.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -38,32 +41,45 @@ Result = TypeVar("Result")
 START_S_MAX = 30.0
 STOP_S_MAX = 30.0
 TOPIC_TIMEOUT_MS = 10_000
-# A test does not wait for members that may come yet, and needs no room for millions of offsets.
+CONTROLLER_S_MAX = 10.0
+# A test does not wait for members that may come yet, nor long for a leader that nobody can be, and needs no room for
+# millions of offsets.
 DEFAULTS = {
-    "broker.id": "0",
-    "listeners": "PLAINTEXT://127.0.0.1:0",
     "num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
     "log.index.size.max.bytes": "1048576",
+    "controlled.shutdown.retry.backoff.ms": "100",
 }
 
 
 class LocalCluster:
-    """A cluster of one broker; `config` are broker settings by Kafka's names.
+    """A cluster of brokers 0, 1, …; `config` are settings of all by Kafka's names, `broker_config` those of some.
 
-    With `data` the directory is used and kept, else it is a temporary one and removed. `restart` keeps everything.
+    With `data` the directory is used and kept, else it is a temporary one and removed. It has the logs of one broker,
+    or a directory `broker-0`, … for each of several. `restart` keeps everything.
     """
 
-    def __init__(self, config: Mapping[str, str] | None = None, *, data: Path | None = None) -> None:
+    def __init__(
+        self,
+        config: Mapping[str, str] | None = None,
+        *,
+        data: Path | None = None,
+        brokers: int = 1,
+        broker_config: Mapping[int, Mapping[str, str]] | None = None,
+    ) -> None:
+        assert brokers > 0
         self._config = dict(config or {})
+        self._broker_config = dict(broker_config or {})
         self._temporary = None if data else Path(tempfile.mkdtemp(prefix="moldau-"))
         self._data = data or self._temporary
         self._coordination = MemoryPersistence()
+        self._stores: SharedStores
+        self._store: EmbeddedStore
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._node: Node | None = None
+        self._ports = dict.fromkeys(range(brokers), 0)
+        self._nodes: dict[int, Node] = {}
         self._failure: BaseException | None = None
-        self._port = 0
 
     # -- life
 
@@ -81,24 +97,26 @@ class LocalCluster:
         self.close()
 
     def start(self) -> None:
-        """Come up; raises what prevents it."""
+        """Come up with all brokers; raises what prevents it."""
         assert self._thread is None, "it is running"
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, args=(self._loop,), name="moldau-broker", daemon=True)
         self._thread.start()
+        self._stores = SharedStores(self._open_store)
         try:
-            self._node = self._call(self._start_node(), START_S_MAX)
+            for broker_id in self._ports:
+                self.start_broker(broker_id)
         except BaseException:
-            self._end_thread()
+            self.stop()
             raise
-        self._port = self._node.server.addresses["PLAINTEXT"][1]
 
     def stop(self) -> None:
-        """Stop cleanly; the data stays, and `start` goes on with it on the same port."""
-        if self._node is not None:
-            node, self._node = self._node, None
-            self._call(node.stop(), STOP_S_MAX)
-        self._end_thread()
+        """Stop cleanly, the broker that came first at last; the data stays, and `start` goes on with it."""
+        try:
+            for broker_id in sorted(self._nodes, reverse=True):
+                self.stop_broker(broker_id)
+        finally:
+            self._end_thread()
 
     def restart(self) -> None:
         self.stop()
@@ -127,15 +145,6 @@ class LocalCluster:
         asyncio.set_event_loop(loop)
         loop.run_forever()
 
-    async def _start_node(self) -> Node:
-        settings = {**DEFAULTS, "log.dirs": str(self._data), **self._config}
-        if self._port:
-            settings["listeners"] = f"PLAINTEXT://127.0.0.1:{self._port}"
-        open_store = partial(EmbeddedStore.open, self._coordination, SystemClock())
-        node = Node(load_broker_config(settings), open_store, on_fatal=self._failed)
-        await node.start()
-        return node
-
     def _failed(self, _name: str, error: BaseException) -> None:
         self._failure = error
 
@@ -143,49 +152,115 @@ class LocalCluster:
         assert self._loop is not None, "it is not running"
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout_s)
 
+    # -- the life of one broker
+
+    def start_broker(self, broker_id: int) -> None:
+        """Start one that was stopped or killed, on the port it had and with what it has on disk."""
+        assert broker_id not in self._nodes, "it is running"
+        node = self._call(self._start_node(broker_id), START_S_MAX)
+        self._nodes[broker_id] = node
+        self._ports[broker_id] = node.server.addresses["PLAINTEXT"][1]
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Stop one cleanly: its leaderships go to others first, where there are any."""
+        self._call(self._nodes.pop(broker_id).stop(), STOP_S_MAX)
+
+    def kill_broker(self, broker_id: int) -> None:
+        """End one as kill -9 does: it tells nobody, flushes and marks nothing; its session expires at once."""
+        self._call(self._kill_node(self._nodes.pop(broker_id)), STOP_S_MAX)
+
+    def expire_session(self, broker_id: int) -> None:
+        """End a broker's session as if it had been paused or cut off for too long; the broker runs on."""
+        session_id = self.run_in_loop(lambda node: node.session.session_id, broker_id)
+        self._call(self._store.expire(session_id), STOP_S_MAX)
+
+    async def _start_node(self, broker_id: int) -> Node:
+        settings = {
+            **DEFAULTS,
+            "broker.id": str(broker_id),
+            "log.dirs": str(self.data_of(broker_id)),
+            **self._config,
+            **self._broker_config.get(broker_id, {}),
+        }
+        if self._ports[broker_id] or "listeners" not in settings:
+            settings["listeners"] = f"PLAINTEXT://127.0.0.1:{self._ports[broker_id]}"
+        node = Node(load_broker_config(settings), self._stores.share, on_fatal=self._failed)
+        await node.start()
+        return node
+
+    async def _open_store(self) -> EmbeddedStore:
+        self._store = await EmbeddedStore.open(self._coordination, SystemClock())
+        return self._store
+
+    async def _kill_node(self, node: Node) -> None:
+        await node.abandon()
+        await self._store.expire(node.session.session_id)
+
     # -- use
 
     @property
     def bootstrap_servers(self) -> str:
-        """For clients: `{"bootstrap.servers": …}`."""
-        assert self._node is not None, "it is not running"
-        return f"127.0.0.1:{self._port}"
+        """For clients: `{"bootstrap.servers": …}`; of all brokers, also of those that do not run now."""
+        assert self._nodes, "it is not running"
+        return ",".join(f"127.0.0.1:{port}" for port in self._ports.values())
+
+    @property
+    def running(self) -> list[int]:
+        """The ids of the brokers that run."""
+        return sorted(self._nodes)
 
     @property
     def data(self) -> Path:
-        """Where the logs are."""
+        """Where the logs are, or the directories of several brokers."""
         assert self._data is not None
         return self._data
 
-    def run_in_loop(self, function: Callable[[Node], Result]) -> Result:
-        """Call a function with the broker, in its loop: for tests that look inside."""
+    def data_of(self, broker_id: int) -> Path:
+        """Where a broker's logs are."""
+        return self.data if len(self._ports) == 1 else self.data / f"broker-{broker_id}"
+
+    @property
+    def controller_id(self) -> int:
+        """Who is the controller now; waits for the end of an election."""
+        ends_at = time.monotonic() + CONTROLLER_S_MAX
+        while time.monotonic() < ends_at:
+            for broker_id in self.running:
+                if self.run_in_loop(lambda node: node.controller.is_active, broker_id):
+                    return broker_id
+            time.sleep(0.01)
+        raise TimeoutError("there is no controller")
+
+    def run_in_loop(self, function: Callable[[Node], Result], broker_id: int = 0) -> Result:
+        """Call a function with a broker, in its loop: for tests that look inside."""
 
         async def call() -> Result:
-            assert self._node is not None, "it is not running"
-            return function(self._node)
+            return function(self._nodes[broker_id])
 
+        assert broker_id in self._nodes, "it is not running"
         return self._call(call(), STOP_S_MAX)
 
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None, *, replication_factor: int = 1
     ) -> None:
-        """Create a topic; it has a leader when this returns."""
+        """Create a topic; it has a leader, and all brokers know it, when this returns."""
         configs = [CreatableTopicConfig(name=key, value=value) for key, value in (config or {}).items()]
         topic = CreatableTopic(
             name=name, num_partitions=partitions, replication_factor=replication_factor, configs=configs
         )
-        answer = self.request(CreateTopicsRequest(topics=[topic], timeout_ms=TOPIC_TIMEOUT_MS))
-        self._check(answer.topics[0])
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=TOPIC_TIMEOUT_MS)
+        self._check(self.request(request, broker_id=self.controller_id).topics[0])
+        for node in self._nodes.values():
+            self._call(node.topics.waits.until_led({name: range(partitions)}, TOPIC_TIMEOUT_MS), STOP_S_MAX)
 
     def delete_topic(self, name: str) -> None:
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=TOPIC_TIMEOUT_MS)
-        self._check(self.request(request).responses[0])
+        self._check(self.request(request, broker_id=self.controller_id).responses[0])
 
-    def request(self, request: Message, version: int | None = None) -> Any:
-        """Send any request to the broker, and return its answer."""
+    def request(self, request: Message, version: int | None = None, *, broker_id: int = 0) -> Any:
+        """Send any request to a broker, and return its answer."""
 
         async def send() -> Any:
-            channel = Channel("127.0.0.1", self._port)
+            channel = Channel("127.0.0.1", self._ports[broker_id])
             try:
                 return await channel.request(request, version)
             finally:

@@ -16,7 +16,7 @@ import heapq
 import random
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CoroutineType
 from typing import Any, TypeVar
 
@@ -63,6 +63,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._end = START_S + time_limit_s
         self._shuffled = shuffled
         self._callbacks_this_moment = 0
+        self.on_turn: Callable[[Iterable[Host | None]], None] | None = None
+        """Called after every turn with the hosts whose code ran in it; what it raises ends the run."""
 
     def time(self) -> float:
         return self._now
@@ -82,13 +84,16 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         while self._scheduled and self._scheduled[0].when() <= self._now:
             self._ready.append(heapq.heappop(self._scheduled))
         self._callbacks_this_moment += len(self._ready)
-        for host, handle in self._draw_order():
+        batch = self._draw_order()
+        for host, handle in batch:
             if handle.cancelled():
                 continue
             if host is not None and not host.runs:
                 host.held.append(handle)
             else:
                 handle._run()
+        if self.on_turn is not None:
+            self.on_turn(dict.fromkeys(host for host, _handle in batch))
         if self._callbacks_this_moment > CALLBACKS_PER_MOMENT_MAX:
             raise SimulationFailed(f"{self._callbacks_this_moment} callbacks and no time passes\n{self.waiting()}")
 

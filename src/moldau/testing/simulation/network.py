@@ -55,7 +55,7 @@ class SimulatedNetwork:
         self._dead: list[Host] = []
         self._blocked: set[tuple[str, str]] = set()
         self._held: list[tuple[Host, Host, Callable[[], None], str, SimulatedTransport | None]] = []
-        self._kernel = contextvars.Context()  # belongs to no host, so no pause stops it
+        self.kernel = contextvars.Context()  # belongs to no host, so no pause stops it
 
     # -- hosts and their misfortunes
 
@@ -117,6 +117,14 @@ class SimulatedNetwork:
         for parcel in held:  # who is still blocked is held again, in the same order
             self.carry(*parcel)
 
+    def reset_connections(self, one: str, other: str) -> None:
+        """Something between the two forgets their connections, as a firewall does: both sides find them broken."""
+        self._note(f"reset {one} - {other}")
+        for transport in list(self.host(one).transports):
+            if transport.peer.host.name == other:
+                transport.break_off()
+                transport.peer.break_off()
+
     def heal(self) -> None:
         """End every partition; what was held up goes on its way."""
         for source, target in sorted(self._blocked):
@@ -146,7 +154,7 @@ class SimulatedNetwork:
         )
         if lane is not None:
             arrives_at = lane.arrives_at = max(arrives_at, lane.arrives_at + ORDER_S)
-        self.loop.call_at(arrives_at, self._arrive, deliver, what, context=self._kernel)
+        self.loop.call_at(arrives_at, self._arrive, deliver, what, context=self.kernel)
 
     def _arrive(self, deliver: Callable[[], None], what: str) -> None:
         self._note(what)

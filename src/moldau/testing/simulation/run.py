@@ -12,7 +12,8 @@ from moldau.testing.simulation.network import NetworkConditions, SimulatedNetwor
 Result = TypeVar("Result")
 
 # What a run that has ended may still use to clean up after itself.
-CLEANUP_S_MAX = 600.0
+CLEANUP_S_MAX = 60.0
+CLEANUPS_MAX = 5
 
 
 def simulate(
@@ -56,12 +57,26 @@ def _raise_first(failures: list[BaseException]) -> None:
 
 
 def _end_tasks(loop: SimulatedLoop) -> None:
-    """Cancel whatever still runs; the tasks of paused and dead hosts run once more, to be closed."""
+    """Cancel whatever still runs; the tasks of paused and dead hosts run once more, to be closed.
+
+    Several times: what a supervisor starts again, since it failed just when it was cancelled, is cancelled as well.
+    """
     loop.network.wake_all()
-    loop.grant(CLEANUP_S_MAX)
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    loop.grant(CLEANUP_S_MAX * CLEANUPS_MAX * 2)
+    for _ in range(CLEANUPS_MAX):
+        tasks = asyncio.all_tasks(loop)
+        if not tasks:
+            break
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(_done(tasks))
     loop.run_until_complete(loop.shutdown_asyncgens())
+
+
+async def _done(tasks: set[asyncio.Task[Any]]) -> None:
+    done, unfinished = await asyncio.wait(tasks, timeout=CLEANUP_S_MAX)
+    for task in done:
+        if not task.cancelled():
+            task.exception()  # nobody is left to hear of it
+    for task in unfinished:
+        task.cancel()

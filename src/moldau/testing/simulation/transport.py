@@ -149,6 +149,11 @@ class SimulatedTransport(asyncio.Transport):
         self._closing = self._lost = True
         del self.host.transports[self]
 
+    def break_off(self) -> None:
+        """The connection is found to be broken by this side."""
+        if not self._lost:
+            self._reset_comes()
+
     # -- sending
 
     def _pause_if_high(self) -> None:

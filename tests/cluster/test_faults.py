@@ -1,0 +1,22 @@
+"""The fault mix on real processes, as long as a normal run of the tests can bear; longer by hand, or by a variable."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.cluster.cluster_process import process_cluster
+from tests.cluster.faults import run
+
+SECONDS = float(os.environ.get("MOLDAU_FAULT_SECONDS", "60"))
+SEED = int(os.environ.get("MOLDAU_FAULT_SEED", "1"))
+
+
+@pytest.mark.slow
+@pytest.mark.java
+def test_nothing_acknowledged_is_lost_and_nothing_is_read_twice_or_wrongly() -> None:
+    with process_cluster() as cluster:
+        report = run(cluster, SECONDS, SEED)
+    print(report)
+    assert report.is_clean, str(report)
