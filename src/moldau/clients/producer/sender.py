@@ -1,0 +1,386 @@
+"""Sends ready batches to the brokers that lead their partitions.
+
+Theory of operation. `run` is a plain call in the loop: it looks at every partition that has batches, sends what can be
+sent now, and says until when it may sleep. It is called when a batch becomes ready, when an answer comes, when metadata
+changes and when its timer runs out. There is no task per request. A request has at most one batch of a partition and is
+not larger than `max.request.size`; at most `max.in.flight.requests.per.connection` are without answer.
+
+With one request in flight a partition is left alone until its batch is answered, so that retries keep the order. With
+idempotence the sequences see to that with up to five.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from moldau.base.error_codes import ErrorCode
+from moldau.base.errors import ApiError, Disconnected, MoldauError, RequestTimedOut
+from moldau.base.supervision import OnFailure
+from moldau.clients.errors import error_code
+from moldau.clients.network.cluster import Cluster
+from moldau.clients.producer.accumulator import NEVER_MS, PartitionQueue, RecordAccumulator
+from moldau.clients.producer.batch import ProducerBatch
+from moldau.clients.producer.delivery import FENCED, OF_METADATA, Deliveries
+from moldau.clients.producer.sequences import Sequences
+from moldau.clients.records import TopicPartition
+from moldau.net.client import ClientConnection
+from moldau.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from moldau.records.batch import NO_PRODUCER
+from moldau.records.convert import down_convert
+
+# The newest version in which topics have names and partitions are added to a transaction by their own request.
+PRODUCE_VERSION_MAX = 11
+# Brokers before 0.11 take message sets only.
+_BATCHES_SINCE = 3
+_REQUEST_OVERHEAD_BYTES = 256
+
+Sent = list[tuple[PartitionQueue, ProducerBatch]]
+
+
+class Transaction(Protocol):
+    """What the sender asks of transactions."""
+
+    @property
+    def transactional_id(self) -> str: ...
+
+    def may_send(self, of: TopicPartition) -> bool:
+        """Whether a partition is part of the transaction; if not, it is being added."""
+        ...
+
+    def failed(self, error: Exception) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SenderOptions:
+    """Settings that the sender obeys."""
+
+    acks: int = -1
+    in_flight_max: int = 5
+    request_bytes_max: int = 1048576
+    request_timeout_ms: int = 30_000
+
+
+@dataclass(slots=True)
+class _Broker:
+    """What the sender knows of a broker."""
+
+    in_flight: int = 0
+    connecting: bool = False
+    ready: list[PartitionQueue] = field(default_factory=list)
+
+
+class Sender:
+    """`stopped` ends it: from then on nothing is sent."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        accumulator: RecordAccumulator,
+        deliveries: Deliveries,
+        options: SenderOptions,
+        *,
+        sequences: Sequences | None = None,
+        need_producer_id: Callable[[], None] | None = None,
+        transaction: Transaction | None = None,
+    ) -> None:
+        self.stopped = False
+        self.requests = 0
+        self.request_latency_ms = 0.0
+        self.request_latency_max_ms = 0.0
+        self.on_progress: list[asyncio.Future[None]] = []
+        self._cluster = cluster
+        self._accumulator = accumulator
+        self._deliveries = deliveries
+        self._options = options
+        self._sequences = sequences
+        self._need_producer_id = need_producer_id
+        self._transaction = transaction
+        self._brokers: dict[int, _Broker] = {}
+        self._loop = asyncio.get_running_loop()
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = NEVER_MS
+        self._unknown = False
+
+    # -- when
+
+    def wake(self) -> None:
+        """Run soon; to be called in the loop."""
+        if not self._scheduled and not self.stopped:
+            self._scheduled = True
+            self._loop.call_soon(self.hurry)
+
+    def hurry(self) -> None:
+        """Run now what is to run soon: somebody begins to wait for it."""
+        if self._scheduled:
+            self.run()
+
+    def wake_threadsafe(self) -> None:
+        """Run soon; to be called in any thread, and at most once for each `run`."""
+        try:
+            self._loop.call_soon_threadsafe(self.run)
+        except RuntimeError:
+            self.stopped = True  # the loop was closed under it; what waits is answered by whoever closes the producer
+
+    def run(self) -> None:
+        """Send what can be sent now."""
+        self._scheduled = False
+        if self.stopped:
+            return
+        accumulator = self._accumulator
+        accumulator.sleeps_until_ms = NEVER_MS  # whoever appends from here on wakes this again
+        now_ms = self._cluster.clock.monotonic_ms()
+        expiry_ms = self._deliveries.next_expiry_ms
+        if expiry_ms <= now_ms:
+            self._deliveries.expire(now_ms)
+            self.tell_progress()
+            expiry_ms = self._deliveries.next_expiry_ms
+        next_ms = self._find_ready(now_ms)
+        for node_id, broker in list(self._brokers.items()):
+            if broker.ready:
+                next_ms = min(next_ms, self._serve(node_id, broker, now_ms))
+        if self._unknown:
+            self._cluster.request_update()
+        self._sleep(min(next_ms, expiry_ms), now_ms)
+
+    def stop(self) -> None:
+        self.stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _sleep(self, until_ms: float, now_ms: float) -> None:
+        with self._accumulator.lock:
+            self._accumulator.sleeps_until_ms = min(self._accumulator.sleeps_until_ms, until_ms)
+        if until_ms >= self._timer_ms:
+            return  # it rings earlier; then the sender looks, and sets it anew
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ms = until_ms
+        self._timer = self._loop.call_later(max(0.001, (until_ms - now_ms) / 1000), self._ring)
+
+    def _ring(self) -> None:
+        self._timer_ms = NEVER_MS
+        self.run()
+
+    async def progress(self) -> None:
+        """Wait until something was answered or given up."""
+        waiter = self._loop.create_future()
+        self.on_progress.append(waiter)
+        await waiter
+
+    @property
+    def in_flight(self) -> int:
+        return sum(broker.in_flight for broker in self._brokers.values())
+
+    def tell_progress(self) -> None:
+        """Let those who wait for fates look again."""
+        waiters, self.on_progress = self.on_progress, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    # -- what
+
+    def _find_ready(self, now_ms: float) -> float:
+        """Sort the ready partitions by broker; when the next one will be ready."""
+        accumulator = self._accumulator
+        for broker in self._brokers.values():
+            broker.ready = []
+        self._unknown = False
+        next_ms = NEVER_MS
+        for queue in accumulator.queues_waiting():
+            if not queue.batches:
+                continue
+            if not accumulator.is_ready(queue, now_ms):
+                next_ms = min(next_ms, accumulator.ready_at_ms(queue))
+                continue
+            of = queue.topic_partition
+            leader = self._cluster.metadata.leader(of)
+            if leader is None:
+                self._unknown = True
+                self._cluster.add_topics([of.topic])
+            elif self._may_send(queue):
+                if leader.leader not in self._brokers:
+                    self._brokers[leader.leader] = _Broker()
+                self._brokers[leader.leader].ready.append(queue)
+        return next_ms
+
+    def _may_send(self, queue: PartitionQueue) -> bool:
+        if self._options.in_flight_max == 1 and queue.in_flight:
+            return False
+        sequences = self._sequences
+        if sequences is not None:
+            if not sequences.has_id:
+                if self._need_producer_id is not None:
+                    self._need_producer_id()
+                return False
+            if not sequences.may_send(queue.batches[0]):
+                return False
+        return self._transaction is None or self._transaction.may_send(queue.topic_partition)
+
+    def _serve(self, node_id: int, broker: _Broker, now_ms: float) -> float:
+        """Send as many requests to a broker as it may have; when to look again."""
+        channel = self._cluster.channel(node_id)
+        connection = channel.connected
+        if connection is None:
+            if not broker.connecting:
+                if retry_in_ms := channel.retry_in_ms:
+                    return now_ms + retry_in_ms
+                broker.connecting = True
+                name = f"connect to broker {node_id}"
+                self._cluster.supervisor.start(name, partial(self._connect, node_id, broker), OnFailure.LOG)
+            return NEVER_MS
+        while broker.ready and broker.in_flight < self._options.in_flight_max and connection.can_send:
+            self._send(node_id, broker, connection)
+            broker.ready = [each for each in broker.ready if self._is_ready_again(each, now_ms)]
+        return NEVER_MS
+
+    def _is_ready_again(self, queue: PartitionQueue, now_ms: float) -> bool:
+        return bool(queue.batches) and self._accumulator.is_ready(queue, now_ms) and self._may_send(queue)
+
+    async def _connect(self, node_id: int, broker: _Broker) -> None:
+        try:
+            await self._cluster.connection(node_id)
+        except MoldauError:
+            self._cluster.request_update()  # it may be gone for good
+        finally:
+            broker.connecting = False
+            self.wake()
+
+    def _send(self, node_id: int, broker: _Broker, connection: ClientConnection) -> None:
+        try:
+            version = min(connection.version_of(ProduceRequest), PRODUCE_VERSION_MAX)
+        except MoldauError as error:
+            self._deliveries.give_up(self._accumulator.take(broker.ready[0]), error, known=True)
+            return
+        topics: dict[str, TopicProduceData] = {}
+        sent: Sent = []
+        size = _REQUEST_OVERHEAD_BYTES
+        for queue in broker.ready:
+            if sent and size + queue.batches[0].size_bytes > self._options.request_bytes_max:
+                break
+            batch = self._accumulator.take(queue)
+            data = self._build(batch, version)
+            if data is None:
+                continue
+            size += len(data)
+            name, partition = queue.topic_partition
+            topic = topics.get(name)
+            if topic is None:
+                topic = topics[name] = TopicProduceData(name=name)
+            topic.partition_data.append(PartitionProduceData(index=partition, records=data))
+            queue.in_flight += 1
+            sent.append((queue, batch))
+        if sent:
+            self._write(node_id, broker, connection, version, sent, list(topics.values()))
+
+    def _build(self, batch: ProducerBatch, version: int) -> Any:
+        producer = self._sequences.assign(batch) if self._sequences is not None else NO_PRODUCER
+        try:
+            data = batch.build(producer, transactional=self._transaction is not None)
+            if batch.compression_type and not batch.sent:
+                self._accumulator.compressed(batch)
+            batch.sent = True
+            return data if version >= _BATCHES_SINCE else down_convert(data, 1 if version == _BATCHES_SINCE - 1 else 0)
+        except ApiError as error:
+            self._deliveries.give_up(batch, error, known=True)
+            return None
+
+    def _write(
+        self,
+        node_id: int,
+        broker: _Broker,
+        connection: ClientConnection,
+        version: int,
+        sent: Sent,
+        topics: list[TopicProduceData],
+    ) -> None:
+        options = self._options
+        request = ProduceRequest(acks=options.acks, timeout_ms=options.request_timeout_ms, topic_data=topics)
+        if self._transaction is not None:
+            request.transactional_id = self._transaction.transactional_id
+        self.requests += 1
+        if options.acks == 0:
+            connection.tell(request, version)
+            for queue, batch in sent:
+                queue.in_flight -= 1
+                self._deliveries.written(batch, -1)
+            self._loop.call_soon(self.tell_progress)
+            return
+        broker.in_flight += 1
+        sent_ms = self._cluster.clock.monotonic_ms()
+        connection.send_then(request, version, partial(self._answered, node_id, broker, sent, sent_ms))
+
+    # -- answers
+
+    def _answered(
+        self,
+        node_id: int,
+        broker: _Broker,
+        sent: Sent,
+        sent_ms: float,
+        response: ProduceResponse | None,
+        failure: Exception | None,
+    ) -> None:
+        broker.in_flight -= 1
+        latency_ms = self._cluster.clock.monotonic_ms() - sent_ms
+        self.request_latency_ms += latency_ms
+        self.request_latency_max_ms = max(self.request_latency_max_ms, latency_ms)
+        for queue, _ in sent:
+            queue.in_flight -= 1
+        if response is not None:
+            self._settle(sent, response)
+        else:
+            timed_out = isinstance(failure, RequestTimedOut)
+            code = ErrorCode.REQUEST_TIMED_OUT if timed_out else ErrorCode.NETWORK_EXCEPTION
+            if not isinstance(failure, Disconnected):
+                code = ErrorCode.UNKNOWN_SERVER_ERROR
+            self._cluster.request_update()
+            for queue, batch in sent:
+                self._deliveries.refused(queue, batch, code, f"broker {node_id}: {failure}")
+        self.tell_progress()
+        if self._accumulator.waiting:
+            self.wake()
+
+    def _settle(self, sent: Sent, response: ProduceResponse) -> None:
+        answers: dict[tuple[str, int], PartitionProduceResponse] = {
+            (topic.name, each.index): each for topic in response.responses for each in topic.partition_responses
+        }
+        for queue, batch in sent:
+            answer = answers.get(queue.topic_partition)
+            if answer is None:
+                self._deliveries.refused(
+                    queue, batch, ErrorCode.UNKNOWN_SERVER_ERROR, "the broker's answer is incomplete"
+                )
+                continue
+            if not answer.error_code:
+                self._deliveries.written(batch, answer.base_offset, answer.log_append_time_ms)
+                continue
+            code = error_code(answer.error_code)
+            if code in OF_METADATA:
+                self._learn_leader(queue.topic_partition, answer, response)
+            self._deliveries.answered(queue, batch, answer, code)
+            if code in FENCED and self._transaction is not None:
+                self._transaction.failed(batch.error or ApiError(code))
+
+    def _learn_leader(self, of: TopicPartition, answer: PartitionProduceResponse, response: ProduceResponse) -> None:
+        """The broker may name the new leader with its refusal (KIP-951); else metadata has to be asked for."""
+        leader = answer.current_leader
+        named = leader is not None and leader.leader_id >= 0
+        if not (
+            named
+            and leader is not None
+            and self._cluster.leader_changed(of, leader.leader_id, leader.leader_epoch, response.node_endpoints)
+        ):
+            answer.current_leader = None
+            self._cluster.request_update()
