@@ -1,4 +1,4 @@
-"""`moldau serve`: start a broker."""
+"""`moldau serve`: start a broker, or several."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from pathlib import Path
 from moldau.cli.command import Command
 
 PORT_MAX = 65535
+BROKERS_MAX = 100
 
 
 def port(text: str) -> int:
     number = int(text)
     if not 0 <= number <= PORT_MAX:
+        raise ValueError
+    return number
+
+
+def number_of_brokers(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= BROKERS_MAX:
         raise ValueError
     return number
 
@@ -25,6 +33,26 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--port", type=port, help="where to listen, 9092 if nothing else is said; 0 is any free port")
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the data is: the setting log.dirs")
     parser.add_argument(
+        "--zookeeper",
+        metavar="HOST:PORT[/CHROOT]",
+        help="the ZooKeeper of the cluster, or auto: the one on port 2181 of this machine, started if there is none",
+    )
+    parser.add_argument(
+        "--brokers",
+        type=number_of_brokers,
+        default=1,
+        metavar="N",
+        help="how many brokers, each with an id, a port and a directory of its own, counted up from the first",
+    )
+    parser.add_argument(
+        "--processes",
+        action="store_true",
+        help="each broker as a process of its own, on a ZooKeeper, which is started unless --zookeeper names one",
+    )
+    parser.add_argument(
+        "--stop-with-input", action="store_true", help="stop when standard input ends: for who starts it as a child"
+    )
+    parser.add_argument(
         "--log-level",
         default="INFO",
         metavar="LEVEL",
@@ -35,8 +63,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from moldau.cli.serving import serve_until_stopped, settings_of  # the broker's modules are not for --help to load
 
-    settings = settings_of(arguments.config, arguments.set, arguments.port, arguments.data)
-    return serve_until_stopped(settings, arguments.log_level)
+    settings = settings_of(arguments.config, arguments.set, arguments.port, arguments.data, arguments.zookeeper)
+    if arguments.processes:
+        from moldau.cli.serving_processes import serve_processes
+
+        return serve_processes(settings, arguments.log_level, arguments.brokers)
+    return serve_until_stopped(
+        settings, arguments.log_level, arguments.brokers, stop_with_input=arguments.stop_with_input
+    )
 
 
 COMMAND = Command(
@@ -51,6 +85,9 @@ COMMAND = Command(
             "moldau serve --config server.properties --set log.retention.hours=1",
             "as Kafka's own file says, but for one setting",
         ),
+        ("moldau serve --brokers 3 --data ./data", "a cluster of three in one process, on ports 9092, 9093 and 9094"),
+        ("moldau serve --brokers 3 --processes --data ./data", "a cluster of three processes, with a ZooKeeper"),
+        ("moldau serve --zookeeper zk1:2181,zk2:2181/kafka", "one broker of a cluster that a ZooKeeper holds together"),
         ("moldau serve --log-level INFO,moldau.request=DEBUG", "with a line for every request, and how long it took"),
     ],
 )
