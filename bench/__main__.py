@@ -11,11 +11,17 @@ from pathlib import Path
 from bench import (
     bench_broker,
     bench_cleaner,
+    bench_clients,
+    bench_cluster,
+    bench_coordinators,
     bench_network,
     bench_protocol,
     bench_records,
+    bench_spark_read,
+    bench_spark_write,
     bench_storage,
     bench_storage_open,
+    bench_tools,
 )
 from bench.measure import Row, table
 
@@ -27,6 +33,12 @@ BENCHES = {
     "storage": bench_storage.rows,
     "storage_open": bench_storage_open.rows,
     "broker": bench_broker.rows,
+    "coordinators": bench_coordinators.rows,
+    "cluster": bench_cluster.rows,
+    "clients": bench_clients.rows,
+    "tools": bench_tools.rows,
+    "spark_read": bench_spark_read.rows,
+    "spark_write": bench_spark_write.rows,
 }
 
 

@@ -44,10 +44,11 @@ class Amount(NamedTuple):
     through: str
     seconds: int
     topics: int
+    commits: int
 
 
-FULL = Amount(5, 400_000_000, 800_000_000, 2_000_000_000, "2 GB", 5, 2_000)
-QUICK = Amount(1, 100_000_000, 200_000_000, 200_000_000, "200 MB", 2, 500)
+FULL = Amount(5, 400_000_000, 800_000_000, 2_000_000_000, "2 GB", 5, 2_000, 1_000_000)
+QUICK = Amount(1, 100_000_000, 200_000_000, 200_000_000, "200 MB", 2, 500, 100_000)
 
 SCENARIOS: dict[str, Callable[[Amount], Scenario]] = {
     "produce_1k": lambda amount: Produce(1024, amount.produced_bytes, "mb_per_s", "MB/s", "≥1.3"),
@@ -75,8 +76,8 @@ def rows() -> list[Row]:
     return [row for name in SCENARIOS for row in rows_of(SCENARIOS[name](FULL), FULL.repetitions)]
 
 
-def rows_of(scenario: Scenario, repetitions: int) -> list[Row]:
-    samples = sampled(scenario, SIDES, repetitions)
+def rows_of(scenario: Scenario, repetitions: int, sides: Mapping[str, type[BrokerProcess]] = SIDES) -> list[Row]:
+    samples = sampled(scenario, sides, repetitions)
     ours, theirs = samples["moldau"], samples["kafka"]
     compared = [
         _row(figure.key, ours, theirs, figure.name, figure.unit, AGAINST, figure.bar) for figure in scenario.figures
@@ -122,9 +123,9 @@ def _row(
     return Row(name, statistics.median(mine), statistics.median(others), unit, against, bar, ratio)
 
 
-def alone(scenario: Scenario, side: str, repetitions: int) -> str:
+def alone(scenario: Scenario, side: str, kind: type[BrokerProcess], repetitions: int) -> str:
     """The figures of one side, as lines, and what it cost: the figure to go by where others use the machine too."""
-    samples = sampled(scenario, {side: SIDES[side]}, repetitions)[side]
+    samples = sampled(scenario, {side: kind}, repetitions)[side]
     lines = []
     for figure in scenario.figures if scenario.fresh else (*scenario.figures, CPU):
         values = [figures[figure.key] for figures in samples]
@@ -133,25 +134,28 @@ def alone(scenario: Scenario, side: str, repetitions: int) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.bench_broker", description=(__doc__ or "").partition("\n")[0]
-    )
-    parser.add_argument("scenario", nargs="*", choices=[[], *SCENARIOS], help="which to run; all if none is named")
+def main(
+    arguments: Sequence[str],
+    scenarios: Mapping[str, Callable[[Amount], Scenario]] = SCENARIOS,
+    program: str = "python -m bench.bench_broker",
+    sides: Mapping[str, type[BrokerProcess]] = SIDES,
+) -> int:
+    parser = argparse.ArgumentParser(prog=program, description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("scenario", nargs="*", choices=[[], *scenarios], help="which to run; all if none is named")
     parser.add_argument("--quick", action="store_true", help="less data and one repetition: to see where one stands")
-    parser.add_argument("--only", choices=SIDES, help="measure this side alone")
+    parser.add_argument("--only", choices=sides, help="measure this side alone")
     parser.add_argument("--repetitions", type=int, help="how often each side is measured")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # so that no broker stays behind
     amount = QUICK if options.quick else FULL
     repetitions = options.repetitions or amount.repetitions
     missed = 0
-    for name in options.scenario or SCENARIOS:
-        scenario = SCENARIOS[name](amount)
+    for name in options.scenario or scenarios:
+        scenario = scenarios[name](amount)
         if options.only:
-            print(alone(scenario, options.only, repetitions), flush=True)
+            print(alone(scenario, options.only, sides[options.only], repetitions), flush=True)
         else:
-            compared = rows_of(scenario, repetitions)
+            compared = rows_of(scenario, repetitions, sides)
             missed += sum(row.met is False for row in compared)
             print(f"{table(compared)}\n", flush=True)
     return 1 if missed else 0

@@ -71,12 +71,21 @@ class BrokerProcess:
 
     def start(self) -> float:
         """Start it; the seconds until it answered Metadata with itself in it."""
+        return self.wait(self.spawn())
+
+    def spawn(self) -> float:
+        """Start it without waiting; when that was."""
         command = self.command()
         with self._output.open("ab") as output:
             started_s = time.perf_counter()
             self._process = subprocess.Popen(
                 command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
+        return started_s
+
+    def wait(self, started_s: float) -> float:
+        """Until it answers; the seconds since it was started."""
+        assert self._process is not None
         while not self._answers():
             took_s = time.perf_counter() - started_s
             if self._process.poll() is not None or took_s > START_S_MAX:
@@ -91,10 +100,20 @@ class BrokerProcess:
         except OSError:
             return False
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
     def stop(self) -> None:
         """As an operator does, and wait until it has."""
         assert self._process is not None
         self._process.terminate()
+        self._process.wait(STOP_S_MAX)
+        self._process = None
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
         self._process.wait(STOP_S_MAX)
         self._process = None
 

@@ -1,4 +1,4 @@
-"""Apache Kafka 4.3.0 as a process: one node that is broker and controller (KRaft), with Kafka's own defaults.
+"""Apache Kafka 4.3.0 as a process: a node that is broker and controller (KRaft), with Kafka's own defaults.
 
 The options of the JVM are those of Kafka's start script, with a heap of at most 1 GB; the script itself is left out, so
 its time is not counted. Only the internal topics differ, which one node cannot replicate and which are kept
@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.bench_broker_process import BrokerProcess, free_ports
@@ -38,7 +39,6 @@ appender.stdout.layout.pattern=[%d] %p %m (%c)%n
 """
 _SETTINGS = {
     "process.roles": "broker,controller",
-    "node.id": 1,
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
     "offsets.topic.num.partitions": 1,
@@ -49,25 +49,39 @@ _SETTINGS = {
 }
 
 
+class Quorum:
+    """The nodes of a cluster, counted from 1, where their controllers listen, and settings of all of them."""
+
+    def __init__(self, nodes: int, settings: Mapping[str, object] | None = None) -> None:
+        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        self.controllers = {node: f"127.0.0.1:{port}" for node, port in enumerate(free_ports(nodes), 1)}
+        self.settings = dict(settings or {})
+
+
 class KafkaServer(BrokerProcess):
     name = "kafka"
     warm_up_s = 12.0
 
+    def __init__(self, *, started: bool = True, node_id: int = 1, quorum: Quorum | None = None) -> None:
+        super().__init__(started=started)
+        self._node_id = node_id
+        self._quorum = quorum or Quorum(1)
+
     def prepare(self) -> None:
-        (controller_port,) = free_ports(1)
-        controller = f"127.0.0.1:{controller_port}"
+        controller = self._quorum.controllers[self._node_id]
         settings = {
             **_SETTINGS,
-            "controller.quorum.voters": f"1@{controller}",
+            **self._quorum.settings,
+            "node.id": self._node_id,
+            "controller.quorum.voters": ",".join(f"{id_}@{at}" for id_, at in self._quorum.controllers.items()),
             "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
             "log.dirs": self.data,
         }
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         self._log4j.write_text(_LOG4J)
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         # With "=", since an id may begin with a minus.
-        formatting = ["format", f"--cluster-id={cluster_id}", "--config", str(self._properties)]
+        formatting = ["format", f"--cluster-id={self._quorum.cluster_id}", "--config", str(self._properties)]
         done = subprocess.run(
             self._java("kafka.tools.StorageTool", *formatting), capture_output=True, timeout=FORMAT_S_MAX, check=False
         )

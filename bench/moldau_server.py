@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import compileall
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import moldau
@@ -14,11 +15,16 @@ class MoldauServer(BrokerProcess):
     name = "moldau"
     warm_up_s = 1.0
 
+    def __init__(self, *, started: bool = True, settings: Mapping[str, object] | None = None) -> None:
+        super().__init__(started=started)
+        self._settings = dict(settings or {})
+
     def prepare(self) -> None:
         """Bytecode is there before the first start, as it is wherever pip has installed a package."""
         compileall.compile_dir(Path(moldau.__file__).parent, quiet=1)
 
     def command(self) -> list[str]:
         script = Path(sys.executable).parent / "moldau"
-        listeners = f"listeners=PLAINTEXT://{self.bootstrap}"
-        return [str(script), "serve", "--set", listeners, "--data", str(self.data), "--log-level", "WARNING"]
+        settings = {"listeners": f"PLAINTEXT://{self.bootstrap}", **self._settings}
+        overrides = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+        return [str(script), "serve", *overrides, "--data", str(self.data), "--log-level", "WARNING"]

@@ -1,6 +1,6 @@
 """How long a record is on its way: confluent-kafka produces at a steady rate and consumes in the same process.
 
-The time of a record runs from before `produce` to after `poll`, on one clock. The producer has no linger and acks=1;
+The time of a record runs from before `produce` to after `poll`, on one clock. The producer has no linger;
 the consumer waits at the end of the partition with the client's own settings, so every record ends a long poll.
 """
 
@@ -24,7 +24,7 @@ SETTLED_SHARE = 10  # the first tenth is not counted: connections are made and p
 _INDEX = struct.Struct(">q")
 
 
-def latency(bootstrap: str, topic: str, records: int, per_s: int) -> Figures:
+def latency(bootstrap: str, topic: str, records: int, per_s: int, acks: int = 1) -> Figures:
     """The topic is empty."""
     received_s = [0.0] * records
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False})
@@ -32,7 +32,8 @@ def latency(bootstrap: str, topic: str, records: int, per_s: int) -> Figures:
     consumer.poll(0.5)  # connected, and waiting at the end
     reader = threading.Thread(target=receive, args=(consumer, received_s), daemon=True)
     reader.start()
-    sent_s = send(Producer({"bootstrap.servers": bootstrap, "acks": 1, "linger.ms": 0}), topic, records, per_s)
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0})
+    sent_s = send(producer, topic, records, per_s)
     reader.join(WAIT_S_MAX)
     consumer.close()
     assert all(received_s), f"{received_s.count(0.0)} of {records} records did not arrive"

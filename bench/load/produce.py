@@ -1,4 +1,4 @@
-"""confluent-kafka writes: one producer, one partition, as fast as it takes records; acks=1, 5 ms of linger.
+"""confluent-kafka writes: one producer, one partition, as fast as it takes records; 5 ms of linger.
 
 The clock runs from the first record to the last acknowledgement; the connection is made and the topic known before.
 Without a bootstrap address librdkafka's own in-memory broker, inside this process, takes the records.
@@ -20,10 +20,10 @@ QUEUED_MAX = 500_000
 POLL_EVERY = 1_000  # records; so that reports of delivery never pile up
 
 
-def produce(topic: str, records: int, record_bytes: int, bootstrap: str = "") -> Figures:
+def produce(topic: str, records: int, record_bytes: int, bootstrap: str = "", acks: int = 1) -> Figures:
     producer = Producer({
         **({"bootstrap.servers": bootstrap} if bootstrap else {"test.mock.num.brokers": 1}),
-        "acks": 1,
+        "acks": acks,
         "linger.ms": 5,
         "log_level": 3,
         "queue.buffering.max.messages": QUEUED_MAX,

@@ -86,8 +86,11 @@ class Wire:
         """All brokers and topics."""
         return self.ask(MetadataRequest(topics=None), MetadataResponse, METADATA_VERSION)
 
-    def create_topics(self, names: list[str], partitions: int = 1) -> None:
-        topics = [CreatableTopic(name=name, num_partitions=partitions, replication_factor=1) for name in names]
+    def create_topics(self, names: list[str], partitions: int = 1, replication_factor: int = 1) -> None:
+        topics = [
+            CreatableTopic(name=name, num_partitions=partitions, replication_factor=replication_factor)
+            for name in names
+        ]
         answer = self.ask(CreateTopicsRequest(topics=topics), CreateTopicsResponse, CREATE_TOPICS_VERSION)
         failed = [(topic.name, topic.error_code, topic.error_message) for topic in answer.topics if topic.error_code]
         assert not failed, failed
