@@ -4,15 +4,16 @@ BIN := .venv/bin
 READY := .venv/.ready
 FUZZ_FRAMES ?= 1000000
 
-.PHONY: help setup check test fuzz demo bench docs clean
+.PHONY: help setup check test fuzz demo run bench docs clean
 
 help:
 	@echo "make setup   make .venv with everything in it"
 	@echo "make check   lint, types, layers and the fast tests, without other clients: under a minute"
 	@echo "make test    everything"
 	@echo "make fuzz    $(FUZZ_FRAMES) mutated requests against a server (FUZZ_FRAMES=...)"
-	@echo "make demo    see it work"
-	@echo "make bench   measure, in ratios (BENCH='protocol records network storage storage_open cleaner broker' to choose)"
+	@echo "make demo    see it work: orders, the exactly-once pipeline on Spark, a kill -9 in the middle; two or three minutes"
+	@echo "make run     a broker, orders and the pipeline until Ctrl-C"
+	@echo "make bench   measure, in ratios (BENCH='protocol records network storage storage_open cleaner broker coordinators cluster clients tools spark_read spark_write' to choose)"
 	@echo "make docs    write the documents that are derived from the code"
 
 setup: $(READY)
@@ -36,13 +37,22 @@ test: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 fuzz: $(READY)
 	MOLDAU_FUZZ_FRAMES=$(FUZZ_FRAMES) $(BIN)/pytest tests/fuzz --timeout 3600
 
-demo: $(READY)
+# A Java for Spark, where the machine has none.
+JAVA := .venv/.java
+$(JAVA): $(READY)
+	test -n "$$JAVA_HOME" || command -v java > /dev/null || $(BIN)/python -m pip install --quiet --editable '.[java]'
+	touch $(JAVA)
+
+demo: $(JAVA)
 	$(BIN)/python -m examples.demo
+
+run: $(JAVA)
+	$(BIN)/python -m examples.run
 
 bench: $(READY)
 	$(BIN)/python -m bench $(BENCH)

@@ -72,6 +72,7 @@ class HandlerNode:
         self.registrations = all_registrations()
         self.topics = TopicAdmin(session, self.metadata, config=lambda: self.config, random=Random(7))
         self.auto_topics = AutoTopics(self.topics, config=lambda: self.config, live_brokers=lambda: 3)
+        self.topics.waits.complete()
         self.configured_topics: list[tuple[str, TopicConfig]] = []
         self.controller_checks: list[tuple[int, int, int]] = []
         self.configs = DynamicConfigs(
@@ -93,7 +94,7 @@ class HandlerNode:
     def _configured(self, config: BrokerConfig) -> None:
         self.config = config
 
-    def check_controller(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
+    async def check_controller(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
         self.controller_checks.append((controller_id, controller_epoch, broker_epoch))
 
     async def ask(self, request: Message, version: int, cls: type[M], listener: str = "PLAINTEXT") -> M:

@@ -219,7 +219,7 @@ def test_the_clients_listener_decides_which_brokers_it_sees() -> None:
     with_node(scenario, live_broker(1, None, "PLAINTEXT", "EXTERNAL"), live_broker(2), controller=False)
 
 
-def test_a_node_that_has_just_started_answers_when_the_controller_has_spoken() -> None:
+def test_a_node_that_has_just_started_answers_when_it_knows_all_topics() -> None:
     async def scenario(node: HandlerNode) -> None:
         node.metadata.apply(UpdateMetadataRequest(controller_id=-1), 8)
         waits = node.topics.waits = MetadataWaits(node.metadata)
@@ -228,9 +228,12 @@ def test_a_node_that_has_just_started_answers_when_the_controller_has_spoken() -
         await asyncio.sleep(0.01)
         assert not asked.done()
         node.metadata.apply(UpdateMetadataRequest(controller_id=1, live_brokers=[live_broker(1)]), 8)
+        await waits.until_known(0)
+        await asyncio.sleep(0.01)
+        assert not asked.done()
+        waits.complete()
         assert [broker.node_id for broker in (await asked).brokers] == [1]
         assert codes(await refused) == {"": ErrorCode.INVALID_REQUEST}
-        await waits.until_known(0)
 
     with_node(scenario, controller=False, auto_create_topics_enable="false")
 
@@ -239,7 +242,7 @@ def test_a_cluster_that_stays_unknown_is_answered_in_the_end(monkeypatch: pytest
     async def scenario(node: HandlerNode) -> None:
         node.metadata.apply(UpdateMetadataRequest(controller_id=-1), 8)
         waits = node.topics.waits = MetadataWaits(node.metadata)
-        monkeypatch.setattr(waits, "until_known", partial(waits.until_known, 5))
+        monkeypatch.setattr(waits, "until_complete", partial(waits.until_complete, 5))
         response = await node.ask(MetadataRequest(topics=None), 12, MetadataResponse)
         assert (response.brokers, response.controller_id) == ([], -1)
 

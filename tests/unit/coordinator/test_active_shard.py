@@ -49,6 +49,7 @@ class FakeReplicas:
     refusal: ErrorCode | None = None
     outcome: ErrorCode | None = ErrorCode.NONE
     is_leader: bool = True
+    appended: int = 0
 
     @property
     def partitions(self) -> dict[object, FakeReplicas]:
@@ -71,7 +72,8 @@ class FakeReplicas:
     def append(self, *_arguments: object) -> Any:
         if self.refusal is not None:
             raise ApiError(self.refusal)
-        return type("Appended", (), {"last_offset": 0})
+        self.appended += 1
+        return type("Appended", (), {"last_offset": self.appended - 1})
 
     def replicated_to(self, _key: object, _offset: int) -> ErrorCode | None:
         return self.outcome
@@ -89,19 +91,23 @@ class FakeShard:
     def unloaded(self) -> None: ...
 
 
-async def run(replicas: FakeReplicas, *results: Result[Any], then: Callable[[], None] = lambda: None) -> Any:
-    """The shard, what was answered, and why it was given up."""
-    shard, given_up = FakeShard(), list[ErrorCode]()
-    active = ActiveShard(
+def active_shard(replicas: FakeReplicas, shard: FakeShard, give_up: Callable[[ErrorCode], None]) -> ActiveShard:
+    return ActiveShard(
         ("topic", 0),
         shard,
         cast(Any, replicas),
         VirtualClock(),
         write_timeout_ms=100,
         compression=CompressionType.NONE,
-        give_up=given_up.append,
+        give_up=give_up,
         end_offset=0,
     )
+
+
+async def run(replicas: FakeReplicas, *results: Result[Any], then: Callable[[], None] = lambda: None) -> Any:
+    """The shard, what was answered, and why it was given up."""
+    shard, given_up = FakeShard(), list[ErrorCode]()
+    active = active_shard(replicas, shard, given_up.append)
     answers: list[Any] = []
     for result in results:
         active.run(lambda _shard, result=result: result, answers.append)  # type: ignore[misc]
@@ -161,3 +167,21 @@ def test_an_append_that_fails_gives_the_shard_up() -> None:
     replayed, answers, given_up = asyncio.run(run(replicas, *results, then=lose_leadership))
     assert answers == [ErrorCode.NOT_COORDINATOR] * 3
     assert (len(replayed), given_up) == (2, [ErrorCode.NOT_LEADER_OR_FOLLOWER])
+
+
+def test_a_shard_is_settled_when_all_that_it_shows_is_replicated() -> None:
+    async def settled_while_written() -> list[bool]:
+        replicas = FakeReplicas()
+        active = active_shard(replicas, FakeShard(), lambda _error: None)
+        seen = [active.is_settled]
+        for outcome in (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND):
+            replicas.outcome = outcome
+            seen.append(active.is_settled)  # nothing new is to be seen
+            active.run(lambda _shard: Result([RECORD], "written"), lambda _answer: None)
+            seen.append(active.is_settled)
+            await asyncio.sleep(0.01)
+            seen.append(active.is_settled)
+        return seen
+
+    staged = False
+    assert asyncio.run(settled_while_written()) == [True, True, staged, True, True, staged, False]

@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moldau.net.frames import SCRATCH_BYTES, FramedProtocol, ReceiveBuffers, unpack_size
+from moldau.net.frames import LENT_BYTES_MAX, SCRATCH_BYTES, FramedProtocol, ReceiveBuffers, unpack_size
 from moldau.testing.simulation import SimulatedLoop
 from tests.unit.net.harness import frame
 
@@ -145,8 +145,8 @@ def test_a_lent_buffer_is_used_again_only_when_its_views_are_gone() -> None:
 
 def test_lent_buffers_are_remembered_up_to_a_bound() -> None:
     buffers = ReceiveBuffers(eager_bytes=10_000_000)
-    lent = [buffers.take(50_000, 8_000_000) for _ in range(5)]
+    lent = [buffers.take(50_000, 8_000_000) for _ in range(7)]
     for each in lent:
         buffers.lend(each)
-    again = [buffers.take(50_000, 8_000_000) for _ in range(3)]
-    assert sum(any(one is other for other in lent) for one in again) == 2
+    again = [buffers.take(50_000, 8_000_000) for _ in range(5)]
+    assert sum(any(one is other for other in lent) for one in again) == LENT_BYTES_MAX >> 23

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.base.error_codes import ErrorCode
@@ -42,6 +42,7 @@ def test_from_every_state_a_group_can_die_and_nothing_follows() -> None:
     assert FOLLOWING[GroupState.DEAD] == {GroupState.DEAD}
 
 
+@settings(deadline=None)
 @given(st.lists(protocol_lists, min_size=1, max_size=8))
 def test_the_vote_is_for_what_all_support_and_most_prefer(lists: list[tuple[str, ...]]) -> None:
     group = ClassicGroup("g", GroupState.PREPARING_REBALANCE)
@@ -59,6 +60,7 @@ def test_the_vote_is_for_what_all_support_and_most_prefer(lists: list[tuple[str,
     assert votes.count(group.vote()) == max(map(votes.count, votes))
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["add", "remove", "update", "wait"]), protocol_lists))
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.base.errors import MalformedMessage
@@ -23,6 +23,7 @@ int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)
 
 
+@settings(deadline=None)
 @given(texts, texts, int32)
 def test_keys_are_the_codecs(group_id: str, topic: str, partition: int) -> None:
     key = offset_key(group_id, topic, partition)
@@ -30,6 +31,7 @@ def test_keys_are_the_codecs(group_id: str, topic: str, partition: int) -> None:
     assert read_offset_key(key) == (group_id, (topic, partition))
 
 
+@settings(deadline=None)
 @given(int64, int32, texts, int64, st.one_of(st.just(NONE), int64))
 def test_values_are_the_codecs(offset: int, epoch: int, metadata: str, commit_ms: int, expire_ms: int) -> None:
     value = offset_value(CommittedOffset(offset, epoch, metadata, commit_ms, expire_ms))
@@ -42,6 +44,7 @@ def test_values_are_the_codecs(offset: int, epoch: int, metadata: str, commit_ms
     assert (read.leader_epoch, read.order) == (epoch if expire_ms == NONE else -1, 7)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=40))
 def test_whatever_the_bytes_are_they_are_read_or_refused(data: bytes) -> None:
     for read in (lambda: read_offset_key(b"\0\x01" + data), lambda: read_offset_value(b"\0\x03" + data, 0)):

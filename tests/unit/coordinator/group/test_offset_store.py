@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.coordinator.group.offset_codec import CommittedOffset
@@ -41,6 +41,7 @@ def expected(steps: list[Step]) -> tuple[dict[object, dict[object, int]], set[tu
     return told, {where for waiting in pending.values() for where in waiting}
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(commits, removals, ends), max_size=40))
 def test_the_store_is_what_the_log_says(steps: list[Step]) -> None:
     store = OffsetStore()

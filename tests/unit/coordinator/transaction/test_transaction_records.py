@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.base.errors import MalformedMessage
@@ -57,6 +57,7 @@ def test_a_state_that_does_not_exist_makes_no_sense() -> None:
         decode_transaction("tx", struct.pack(">hqhibiqq", 0, 1234, 5, 60_000, 9, -1, 77, -1))
 
 
+@settings(deadline=None)
 @given(
     st.text(min_size=1, max_size=30),
     st.integers(0, 2**62),
