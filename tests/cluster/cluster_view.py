@@ -22,12 +22,16 @@ REQUEST_S_MAX = 20.0
 
 
 def create_topic(cluster: ProcessCluster, topic: NewTopic) -> None:
-    """Made anew if it is there: a second try of a test begins like the first."""
+    """Made anew if it is there: a second try of a test begins like the first. Everybody knows it when this returns."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     if topic.topic in admin.list_topics(timeout=REQUEST_S_MAX).topics:
         delete_topic(cluster, topic.topic)
         wait_until(lambda: topic.topic not in admin.list_topics(timeout=REQUEST_S_MAX).topics, "it is gone")
     admin.create_topics([topic])[topic.topic].result(REQUEST_S_MAX)
+    wait_until(
+        lambda: all(len(partitions(cluster, each, topic.topic)) == topic.num_partitions for each in cluster.running),
+        f"everybody knows {topic.topic}",
+    )
 
 
 def delete_topic(cluster: ProcessCluster, name: str) -> None:
@@ -36,14 +40,9 @@ def delete_topic(cluster: ProcessCluster, name: str) -> None:
 
 
 def create(cluster: ProcessCluster, name: str, assignment: list[list[int]], **config: str) -> None:
-    """A topic with its replicas where they are wanted; everybody knows it when this returns."""
+    """A topic with its replicas where they are wanted."""
     settings = {key.replace("_", "."): value for key, value in config.items()}
-    topic = NewTopic(name, len(assignment), replica_assignment=assignment, config=settings)
-    create_topic(cluster, topic)
-    wait_until(
-        lambda: all(len(partitions(cluster, each, name)) == len(assignment) for each in cluster.running),
-        f"everybody knows {name}",
-    )
+    create_topic(cluster, NewTopic(name, len(assignment), replica_assignment=assignment, config=settings))
 
 
 def ask(cluster: ProcessCluster, broker_id: int, request: Any, version: int | None = None) -> Any:
