@@ -72,6 +72,8 @@ class DirectoryLoading:
         if directory.was_clean:
             logger.info("%s: %d logs to load after a clean stop", directory, self._count)
             clear_clean_shutdown(directory.files, directory.path)
+        elif not self._count:
+            logger.info("%s: there are no logs yet", directory)
         else:
             self._bytes_left = sum(self._bytes_to_recover(name, found) for name, found in self._to_load)
             size = self._bytes_left // _MEBIBYTE

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from moldau.base.config.allowed import ANY, OneOfAnyCase
-from moldau.base.config.schema import BOOLEAN, LOW, MEDIUM, NOT_IMPLEMENTED, STRING, Section, Setting
+from moldau.base.config.schema import BOOLEAN, IMPLEMENTED, LOW, MEDIUM, NOT_IMPLEMENTED, STRING, Section, Setting
 
 # fmt: off
 SECURITY: Final = Section("Security", "What a client says about itself.", (
     Setting("security.protocol", STRING, "PLAINTEXT", OneOfAnyCase("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"),
-        MEDIUM, NOT_IMPLEMENTED,
-        "What is spoken with brokers: plain or TLS, with or without SASL."),
+        MEDIUM, IMPLEMENTED,
+        "What is spoken with brokers: plain or TLS, with or without SASL. All but PLAINTEXT are refused so far."),
     Setting("security.providers", STRING, None, ANY, LOW, NOT_IMPLEMENTED,
         "Java classes that supply security providers."),
     Setting("sasl.mechanism", STRING, "GSSAPI", ANY, MEDIUM, NOT_IMPLEMENTED,
