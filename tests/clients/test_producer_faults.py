@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from moldau import Producer, aio
-from moldau.clients.errors import BufferExhausted, ClientClosed, IllegalState, RecordTooLarge, TimedOut
+from moldau.clients.errors import BufferExhausted, ClientClosed, IllegalState, RecordTooLarge, TimedOut, TopicMissing
 from moldau.clients.producer.futures import RecordFuture
 from moldau.clients.records import RecordMetadata
 from moldau.testing.local_cluster import LocalCluster
@@ -46,6 +46,27 @@ def test_without_any_broker_send_gives_up_and_says_what_failed() -> None:
         with pytest.raises(TimedOut, match=r"Topic t not present in metadata after 300 ms.*127\.0\.0\.1:1"):
             producer.send("t", b"v")
         assert 0.2 < time.perf_counter() - started < 5
+
+
+def test_a_topic_that_is_missing_is_created_where_brokers_do_that(cluster: LocalCluster) -> None:
+    with Producer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        assert producer.send("created-by-a-producer", b"v").result(10).offset == 0
+
+
+def test_a_topic_that_nobody_creates_is_told_within_max_block_ms() -> None:
+    with LocalCluster({"auto.create.topics.enable": "false"}) as strict:
+        servers = strict.bootstrap_servers
+        with Producer(bootstrap_servers=servers, max_block_ms=700) as producer:
+            started = time.perf_counter()
+            with pytest.raises(TopicMissing) as raised:
+                producer.send("t", b"v")
+            assert 0.6 < time.perf_counter() - started < 5
+            strict.create_topic("t")
+            assert producer.send("t", b"v").result(10).offset == 0
+    assert raised.value.message == (
+        "Topic t not present in metadata after 700 ms: UNKNOWN_TOPIC_OR_PARTITION. It does not exist at "
+        f"{servers}: create it, or set auto.create.topics.enable=true on the brokers"
+    )
 
 
 def test_a_full_buffer_blocks_and_then_says_so(cluster: LocalCluster, topic: str) -> None:

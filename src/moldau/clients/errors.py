@@ -3,7 +3,8 @@
 MoldauError
 ├── ApiError
 │   ├── TimedOut             a call did not end within its time
-│   │   └── BufferExhausted  no room for the record within max.block.ms
+│   │   ├── BufferExhausted  no room for the record within max.block.ms
+│   │   └── TopicMissing     brokers have answered, and know no such topic
 │   ├── RecordTooLarge       a record that no retry will make smaller
 │   ├── ProducerFenced       a newer producer has this transactional id: close this one
 │   └── TransactionAborted   the record was waiting when its transaction was aborted
@@ -27,6 +28,10 @@ class TimedOut(ApiError):
 
 class BufferExhausted(TimedOut):
     """Records are made faster than brokers take them."""
+
+
+class TopicMissing(TimedOut):
+    """Nobody has created the topic meanwhile; the text says where it is missing and what to do."""
 
 
 class RecordTooLarge(ApiError):

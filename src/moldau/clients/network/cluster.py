@@ -16,7 +16,7 @@ from moldau.base.config.addresses import bootstrap_addresses
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError, Disconnected, MoldauError
 from moldau.base.supervision import OnFailure, Supervisor
-from moldau.clients.errors import ClientClosed, TimedOut
+from moldau.clients.errors import ClientClosed, TimedOut, TopicMissing
 from moldau.clients.network.connections import Connections, client_options
 from moldau.clients.network.coordinators import CoordinatorKind, Coordinators
 from moldau.clients.network.metadata import ClusterMetadata, Node, NodeEndpoint, Topic
@@ -156,7 +156,8 @@ class Cluster:
     async def topic(self, name: str, timeout_ms: float) -> Topic:
         """A topic, once it is known without error.
 
-        Raises TimedOut, or at once the ApiError of a topic that will never be: not authorized, not a name.
+        Raises TimedOut, TopicMissing if brokers do not know it, or at once the ApiError of a topic that will never be:
+        not authorized, not a name.
         """
         self.add_topics([name])
         deadline_ms = self.clock.monotonic_ms() + timeout_ms
@@ -167,14 +168,27 @@ class Cluster:
             if topic is not None and topic.error not in _PASSING and not topic.error.retriable:
                 raise ApiError(topic.error, f"topic {name}")
             left_ms = deadline_ms - self.clock.monotonic_ms()
-            seen = "" if topic is None else f": {topic.error.name}"
-            text = f"Topic {name} not present in metadata after {timeout_ms:.0f} ms{seen}"
             if left_ms <= 0:
-                raise TimedOut(text)
+                raise self._not_present(name, timeout_ms)
             try:
                 await self.update(left_ms, topic=name)
             except TimedOut as error:
-                raise TimedOut(f"{text}; {error.message}") from error
+                raise self._not_present(name, timeout_ms, error) from error
+
+    def _not_present(self, name: str, timeout_ms: float, waited: TimedOut | None = None) -> TimedOut:
+        """Why a topic is not known: nobody answers, or those who do have no such topic. The first words are Java's."""
+        topic = self.metadata.topics.get(name)
+        seen = "" if topic is None else f": {topic.error.name}"
+        text = f"Topic {name} not present in metadata after {timeout_ms:.0f} ms{seen}"
+        # The last pause between two answers may have been cut short, which says nothing about the brokers.
+        if topic is None or self._refresher.is_failing:
+            return TimedOut(text if waited is None else f"{text}; {waited.message}")
+        if topic.error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return TimedOut(text)
+        return TopicMissing(
+            f"{text}. It does not exist at {','.join(self.config.texts('bootstrap.servers'))}: create it, or set "
+            "auto.create.topics.enable=true on the brokers"
+        )
 
     def on_update(self, callback: Callable[[ClusterMetadata], None]) -> None:
         """Call back, in the loop, after every refresh and every change."""

@@ -90,6 +90,11 @@ class MetadataRefresher:
                 if waiter in waiters:
                     waiters.remove(waiter)
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last attempt brought no answer."""
+        return self._failures > 0
+
     def learn(self, metadata: ClusterMetadata) -> None:
         """Take a snapshot that follows from an answer to something else."""
         self.metadata = metadata
