@@ -36,7 +36,7 @@ RUN_S_MAX: Final = 300.0
 LINKS_MAX: Final = 16
 _CLOSING_S: Final = 5.0
 
-_Key = tuple[int, Scope, frozenset[tuple[str, str]]]
+_Key = tuple[int, Scope, bool, frozenset[tuple[str, str]]]
 
 _lock = threading.Lock()
 _links: dict[_Key, Link] = {}
@@ -46,11 +46,13 @@ _loops: dict[int, BackgroundLoop] = {}
 class Link:
     """The cluster and an admin on the same settings; `run` is how to use them from outside of their loop."""
 
-    def __init__(self, settings: Mapping[str, str], scope: Scope, background: BackgroundLoop) -> None:
+    def __init__(
+        self, settings: Mapping[str, str], scope: Scope, background: BackgroundLoop, *, creates_topics: bool = False
+    ) -> None:
         self.settings = dict(settings)
         self._background = background
         self._admin: Admin | None = None
-        self.cluster = self.run(_cluster(self.settings, scope))
+        self.cluster = self.run(_cluster(self.settings, scope, creates_topics))
 
     def run(self, work: Coroutine[Any, Any, Result], timeout_s: float = RUN_S_MAX) -> Result:
         """Do something in the loop, and wait here until it is done."""
@@ -88,17 +90,18 @@ class Link:
                 self.run(self._admin.close(), _CLOSING_S)
 
 
-def link_to(settings: Mapping[str, str], scope: Scope = Scope.CONSUMER) -> Link:
+def link_to(settings: Mapping[str, str], scope: Scope = Scope.CONSUMER, *, creates_topics: bool = False) -> Link:
     """This process's link to the cluster of these settings, made when it is first asked for.
 
     Nothing is connected before it is used. `scope` says whose settings they are: a source's are those of a consumer, a
-    sink's those of a producer.
+    sink's those of a producer. With `creates_topics`, brokers that do so for a producer create a topic that it asks for
+    and that is missing; the topic of decisions must never come into being like that.
     """
-    key = (os.getpid(), scope, frozenset(settings.items()))
+    key = (os.getpid(), scope, creates_topics, frozenset(settings.items()))
     with _lock:
         link = _links.pop(key, None)
         if link is None or not link.usable:
-            link = Link(settings, scope, _loop())
+            link = Link(settings, scope, _loop(), creates_topics=creates_topics)
         _links[key] = link  # the last used is the last
         unused = [] if len(_links) <= LINKS_MAX else [_links.pop(next(iter(_links)))]
     for each in unused:
@@ -123,9 +126,9 @@ def _loop() -> BackgroundLoop:
     return loop
 
 
-async def _cluster(settings: dict[str, str], scope: Scope) -> Cluster:
+async def _cluster(settings: dict[str, str], scope: Scope, creates_topics: bool) -> Cluster:
     """It has to be made inside the loop, and so has an admin."""
-    return Cluster(client_settings(scope, settings, {}), allow_auto_topic_creation=False)
+    return Cluster(client_settings(scope, settings, {}), allow_auto_topic_creation=creates_topics)
 
 
 async def _admin(settings: dict[str, str]) -> Admin:

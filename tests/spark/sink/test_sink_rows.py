@@ -8,9 +8,12 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
+from moldau.base.config.schema import Scope
 from moldau.base.errors import MoldauError
+from moldau.clients.errors import TopicMissing
 from moldau.clients.producer.partitioners import partition_of_key
-from moldau.pipeline.link import close_links
+from moldau.pipeline.link import close_links, link_to
+from moldau.pipeline.sink.errors import SinkError
 from moldau.testing.local_cluster import LocalCluster
 from tests.spark.sink.writing import records_of, values_of, write
 
@@ -120,11 +123,39 @@ def test_a_bad_row_fails_the_write(
         assert len(records_of(cluster.bootstrap_servers, topic)) == 10
 
 
+@pytest.fixture(scope="module")
+def strict() -> Iterator[LocalCluster]:
+    """Brokers that create no topic that was not asked for by a command."""
+    with LocalCluster({"auto.create.topics.enable": "false"}) as running:
+        yield running
+
+
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
-def test_a_topic_that_is_not_there(cluster: LocalCluster, topic: str, delivery: str) -> None:
+def test_a_topic_that_is_not_there_is_created_where_brokers_do_that(
+    cluster: LocalCluster, topic: str, delivery: str
+) -> None:
+    write(cluster.bootstrap_servers, {"value": pa.array([b"x"])}, topic=topic, delivery=delivery)
+    assert values_of(cluster.bootstrap_servers, topic) == ["x"]
+
+
+@pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
+def test_a_topic_that_nobody_creates_is_told_with_what_to_do(strict: LocalCluster, topic: str, delivery: str) -> None:
+    servers = strict.bootstrap_servers
     options = {"kafka.max.block.ms": "500", "delivery": delivery, "topic": topic}
-    with pytest.raises(MoldauError, match=rf"topic {topic} \(option topic, value '{topic}'\) cannot be written to"):
-        write(cluster.bootstrap_servers, {"value": pa.array([b"x"])}, **options)
+    with pytest.raises(SinkError) as raised:
+        write(servers, {"value": pa.array([b"x"])}, **options)
+    assert str(raised.value) == (
+        f"topic {topic} (option topic) does not exist at {servers}, and was not created within 500 ms. Create it: "
+        f"kafka-topics --bootstrap-server {servers} --create --topic {topic}; or set auto.create.topics.enable=true on "
+        "the brokers"
+    )
+
+
+def test_the_topic_of_decisions_is_not_left_to_brokers_that_create_topics(cluster: LocalCluster, topic: str) -> None:
+    """It would come without compaction, and lose decisions."""
+    link = link_to({"bootstrap.servers": cluster.bootstrap_servers}, Scope.PRODUCER)
+    with pytest.raises(TopicMissing):
+        link.run(link.cluster.topic(topic, 300))
 
 
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])

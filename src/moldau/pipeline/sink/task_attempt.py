@@ -6,14 +6,12 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from moldau.base.config.schema import Scope
 from moldau.base.errors import ApiError
 from moldau.clients.errors import TimedOut
-from moldau.pipeline.link import link_to
 from moldau.pipeline.sink.driver_side import explained
 from moldau.pipeline.sink.protocol import is_decided
 from moldau.pipeline.sink.settings import SinkSettings
-from moldau.pipeline.sink.task_side import TaskSide, kept_task_side
+from moldau.pipeline.sink.task_side import TaskSide, kept_task_side, task_link
 from moldau.pipeline.sink.transactional_ids import IdPool
 from moldau.pipeline.sink.transactions import TransactionRequests, Unanswered
 from moldau.pipeline.sink.values import Plan, Transaction, Written
@@ -75,7 +73,7 @@ def write_without_transaction(settings: SinkSettings, iterator: Iterator[pa.Reco
 
 def _begin(settings: SinkSettings, plan: Plan, batch_id: int, timeout_ms: int) -> Transaction:
     """Initialise an id; one that gave no answer is left alone, since it may still be initialised later."""
-    link = link_to(settings.kafka, Scope.PRODUCER)
+    link = task_link(settings)
     requests = TransactionRequests(link.cluster, float(link.cluster.config.integer("max.block.ms")))
     pool = _pools.setdefault((os.getpid(), settings.name, settings.servers), IdPool(settings.name))
     failure: Unanswered | None = None

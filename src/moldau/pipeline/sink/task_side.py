@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from moldau.base.config.schema import Scope
 from moldau.base.errors import ApiError, MoldauError
-from moldau.clients.errors import BufferExhausted, RecordTooLarge, TimedOut
+from moldau.clients.errors import BufferExhausted, RecordTooLarge, TimedOut, TopicMissing
 from moldau.clients.network.cluster import Cluster
 from moldau.clients.network.metadata import ClusterMetadata
 from moldau.clients.producer.accumulator import RecordAccumulator, TopicQueues
@@ -26,7 +26,7 @@ from moldau.clients.producer.delivery import Deliveries
 from moldau.clients.producer.producer_ids import ProducerIds
 from moldau.clients.producer.sender import Sender
 from moldau.clients.producer.sequences import Sequences
-from moldau.pipeline.link import link_to
+from moldau.pipeline.link import Link, link_to
 from moldau.pipeline.sink.driver_side import explained
 from moldau.pipeline.sink.errors import SinkError
 from moldau.pipeline.sink.open_transaction import OpenTransaction
@@ -43,13 +43,18 @@ _senders: WeakSet[Sender] = WeakSet()
 _watched: WeakSet[Cluster] = WeakSet()
 
 
+def task_link(settings: SinkSettings) -> Link:
+    """A task's link asks for topics as Java's producer does: so that brokers may create them."""
+    return link_to(settings.kafka, Scope.PRODUCER, creates_topics=True)
+
+
 class TaskSide:
     """Writes rows, in a transaction or without. Its failure is final: make another one."""
 
     def __init__(self, settings: SinkSettings, transaction: Transaction | None = None) -> None:
         self.error: Exception | None = None
         self._settings = settings
-        self._link = link_to(settings.kafka, Scope.PRODUCER)
+        self._link = task_link(settings)
         self._cluster = self._link.cluster
         config = self._cluster.config
         self._block_ms = float(config.integer("max.block.ms"))
@@ -101,7 +106,7 @@ class TaskSide:
     @property
     def usable(self) -> bool:
         """Whether it has not failed, and its link is still the one that this process keeps."""
-        return self.error is None and link_to(self._settings.kafka, Scope.PRODUCER) is self._link
+        return self.error is None and task_link(self._settings) is self._link
 
     # -- the task's thread
 
@@ -145,15 +150,26 @@ class TaskSide:
             try:
                 known = self._link.run(self._cluster.topic(topic, self._topic_ms))
             except TimedOut as error:
-                where = f"option topic, value '{topic}'" if self._settings.topic else "column topic"
-                raise SinkError(
-                    f"topic {topic} ({where}) cannot be written to: {error.message}. Make the topic, or see whether "
-                    f"the brokers at {self._settings.servers} can be reached"
-                ) from error
+                raise self._unknown(topic, error) from error
             except ApiError as error:
                 raise explained(error, self._settings) from error
             queues = self._accumulator.topic(known)
         return queues
+
+    def _unknown(self, topic: str, error: TimedOut) -> SinkError:
+        """Why a topic cannot be written to: it does not exist, or nobody can be asked for it."""
+        servers = self._settings.servers
+        named = f"topic {topic} ({'option' if self._settings.topic else 'column'} topic)"
+        if isinstance(error, TopicMissing):
+            return SinkError(
+                f"{named} does not exist at {servers}, and was not created within {self._topic_ms:.0f} ms. Create it: "
+                f"kafka-topics --bootstrap-server {servers} --create --topic {topic}; or set "
+                "auto.create.topics.enable=true on the brokers"
+            )
+        return SinkError(
+            f"{named} cannot be written to: {error.message}. See whether the brokers at {servers} run and can be "
+            "reached from here"
+        )
 
     def _partition_count(self, topic: str) -> int:
         return len(self._queues(topic).queues)
