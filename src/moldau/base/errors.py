@@ -8,6 +8,7 @@
     ├── MalformedMessage         bytes that cannot be the message they are said to be
     └── Disconnected             a connection is gone, and with it every answer still owed on it
         ├── ConnectFailed        it could not be made
+        │   └── ConnectRefused   because nobody listens there
         └── RequestTimedOut      it was closed because an answer did not come in time
 
 Two kinds of failure: what a client, a disk or a network may cause is one of these and is turned into
@@ -63,6 +64,10 @@ class Disconnected(MoldauError):
 
 class ConnectFailed(Disconnected):
     """No connection could be made to the address."""
+
+
+class ConnectRefused(ConnectFailed):
+    """The machine is there and says that nobody listens at the port: the process has ended, or not begun."""
 
 
 class RequestTimedOut(Disconnected):

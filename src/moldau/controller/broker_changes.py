@@ -3,6 +3,10 @@
 A broker that came is told everything; its replicas go online, and partitions that lacked a leader may have one again.
 Of a broker that went, the replicas go offline, and its leaderships go to others. One that came back so fast that its
 absence was not seen has a new epoch: it went and came.
+
+A process that has died leaves its registration until its session times out. Where nobody listens at its address any
+more, its leaderships go to others before that, as if it had asked to be shut down: if it should live after all, nothing
+is lost by it.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from moldau.cluster.errors import MalformedZnode
 from moldau.cluster.znodes.brokers import BrokerRegistration
 from moldau.cluster.znodes.layout import BROKER_IDS, broker_path
 from moldau.controller.context import LiveBroker, ReplicasByBroker
+from moldau.controller.controlled_shutdown import shut_down
 from moldau.controller.partition_states import PartitionState
 from moldau.controller.reassignment import resume_reassignments
 from moldau.controller.replica_states import ReplicaState
@@ -71,6 +76,22 @@ async def brokers_changed(term: Term) -> None:
         _open(term, {each: now[each] for each in moved})
         term.requests.update_metadata(())
         term.requests.send()
+
+
+async def broker_is_gone(term: Term, broker_id: int) -> None:
+    """Nobody listens where a registered broker was."""
+    broker = term.context.brokers.get(broker_id)
+    if broker is not None and broker_id not in term.context.shutting_down:
+        logger.warning("broker %d is registered, but nobody listens there: others lead what it led", broker_id)
+        await shut_down(term, broker_id, broker.epoch)
+
+
+async def broker_came_back(term: Term, broker_id: int) -> None:
+    """Somebody listens there again, under the registration that was given up."""
+    if broker_id in term.context.brokers:
+        logger.info("broker %d listens again", broker_id)
+        term.context.shutting_down.discard(broker_id)
+        await _tell_everything(term, [broker_id])
 
 
 async def tell_everything_anew(term: Term, broker_id: int) -> None:

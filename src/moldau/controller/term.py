@@ -14,7 +14,7 @@ from moldau.base.config.listeners import inter_broker_listener
 from moldau.base.config.topic_config import TopicConfig
 from moldau.cluster.store import CoordinationSession, Watcher
 from moldau.controller.answers import leader_and_isr_answered, stop_replica_answered
-from moldau.controller.broker_changes import tell_everything_anew
+from moldau.controller.broker_changes import broker_came_back, broker_is_gone, tell_everything_anew
 from moldau.controller.broker_channels import BrokerChannels
 from moldau.controller.context import ControllerContext
 from moldau.controller.election import Claim
@@ -61,11 +61,19 @@ class Term:
         self.partitions = PartitionStateMachine(self.context, self.requests, self.store, topic_config)
         self.replicas = ReplicaStateMachine(self.context, self.requests, self.store)
         self._channels = channels
+        channels.on_gone = self._broker_gone
+        channels.on_back = self._broker_back
 
     def end(self) -> None:
         """Tell brokers nothing more."""
         self.requests.discard()
         self._channels.close_all()
+
+    def _broker_gone(self, broker_id: int) -> None:
+        self.enqueue(f"broker {broker_id} does not listen", partial(broker_is_gone, broker_id=broker_id))
+
+    def _broker_back(self, broker_id: int) -> None:
+        self.enqueue(f"broker {broker_id} listens again", partial(broker_came_back, broker_id=broker_id))
 
     def _broker_overflowed(self, broker_id: int) -> None:
         self.enqueue(f"broker {broker_id} does not keep up", partial(tell_everything_anew, broker_id=broker_id))

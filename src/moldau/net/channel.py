@@ -9,6 +9,7 @@ that was idle for so long that the broker may be about to close it is replaced b
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from moldau.base.errors import ConnectFailed, MoldauError
@@ -33,6 +34,7 @@ class Channel:
         options: ClientOptions | None = None,
         *,
         buffers: ReceiveBuffers | None = None,
+        on_lost: Callable[[], None] | None = None,
     ) -> None:
         options = options or ClientOptions()
         self.host = host
@@ -49,6 +51,7 @@ class Channel:
         self._retry_at = 0.0
         self._last_failure = ""
         self._closed = False
+        self._on_lost = on_lost
 
     @property
     def connected(self) -> ClientConnection | None:
@@ -128,6 +131,8 @@ class Channel:
         if self._connection is connection:
             self._connection = None
             self._put_off(str(connection.closed))
+            if self._on_lost is not None and not self._closed:
+                self._on_lost()
 
     def _put_off(self, failure: str) -> None:
         self._last_failure = failure

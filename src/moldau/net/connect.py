@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import cast
 
-from moldau.base.errors import ConnectFailed, Disconnected
+from moldau.base.errors import ConnectFailed, ConnectRefused, Disconnected
 from moldau.net.client import ClientConnection
 from moldau.net.client_options import ClientOptions
 from moldau.net.frames import ReceiveBuffers
@@ -49,6 +49,8 @@ async def connect(
             connection.close("its set-up failed")
         if isinstance(error, TimeoutError):
             raise ConnectFailed(f"{host}:{port}: no connection within {timeout_ms:g} ms") from error
+        if isinstance(error, ConnectionRefusedError):
+            raise ConnectRefused(f"{host}:{port}: {error}") from error
         if isinstance(error, OSError | Disconnected):
             raise ConnectFailed(f"{host}:{port}: {error}") from error
         raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -183,18 +184,18 @@ class SimulatedBroker:
             cluster.network.loop.call_soon(self.kill, context=cluster.context)
 
     def kill(self) -> None:
-        if self._end():
+        if self._end(self._cluster.network.kill):
             self.disk.kill()
 
     def lose_power(self) -> None:
-        if self._end():
+        if self._end(self._cluster.network.crash):
             self.has_lost_power = True
             self.disk.crash(self._cluster.random)
 
-    def _end(self) -> bool:
+    def _end(self, strike: Callable[[str], None]) -> bool:
         if not self._cluster.network.is_up(self.host_name):
             return False
-        self._cluster.network.crash(self.host_name)
+        strike(self.host_name)
         self.is_up = self.is_starting = False
         self.files.heal()
         return True

@@ -49,6 +49,7 @@ class Node:
         clock = LoopClock(loop)
         self.broker = broker
         self.session = session
+        self.channels = channels
         self.failures: list[BaseException] = []
         self.supervisor = Supervisor(lambda _name, failure: self.failures.append(failure))
         self.timers = LoopTimers(loop, clock)

@@ -12,7 +12,7 @@ from typing import Any
 
 from moldau.base.error_codes import ErrorCode
 from moldau.cluster.znodes.brokers import Endpoint
-from moldau.controller.broker_channels import OnResponse
+from moldau.controller.broker_channels import OnPresence, OnResponse
 from moldau.controller.context import Partition
 from moldau.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -142,6 +142,8 @@ class FakeChannels:
         self._brokers = brokers
         self._queued_max = queued_max
         self._queues: dict[int, deque[tuple[Message, OnResponse]]] = {}
+        self.on_gone: OnPresence = lambda _broker_id: None
+        self.on_back: OnPresence = lambda _broker_id: None
 
     def open(self, broker_id: int, endpoint: Endpoint) -> None:
         assert endpoint.listener == "PLAINTEXT"

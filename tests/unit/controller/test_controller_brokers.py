@@ -37,6 +37,42 @@ def test_a_dead_leader_is_replaced_from_the_isr_in_the_order_of_the_replicas() -
     run_cluster(scenario)
 
 
+def test_others_lead_as_soon_as_nobody_listens_where_the_leader_was() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.start(1, 2, 3)
+        await cluster.create_topic("orders", [3, 1, 2])
+        await cluster.create_topic("alone", [3])
+        cluster.nodes[1].channels.on_gone(3)
+        await cluster.settle()
+        state = await cluster.state("orders")
+        assert (state.leader, state.isr) == (1, (1, 2))
+        assert (await cluster.state("alone")).leader == 3, "there is nobody else"
+        assert await cluster.client.exists(broker_path(3)), "it is registered until its session ends"
+        await cluster.kill(3)
+        assert (await cluster.state("orders")) == state, "nothing is left to do"
+        await cluster.start(3)
+        assert cluster.brokers[3].replicas[ORDERS].leader == 1
+        assert (await cluster.state("alone")).leader == 3
+
+    run_cluster(scenario)
+
+
+def test_a_broker_that_listens_again_under_its_registration_follows_and_may_lead() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.start(2, 1, 3)
+        await cluster.create_topic("orders", [3, 1, 2])
+        cluster.nodes[2].channels.on_gone(3)
+        await cluster.settle()
+        cluster.nodes[2].channels.on_back(3)
+        await cluster.settle()
+        assert cluster.brokers[3].replicas[ORDERS].leader == 1
+        await cluster.set_isr(ORDERS, 1, 2, 3)
+        await cluster.kill(1)
+        assert (await cluster.state("orders")).leader == 3
+
+    run_cluster(scenario)
+
+
 def test_a_follower_that_dies_leaves_the_isr() -> None:
     async def scenario(cluster: Cluster) -> None:
         await cluster.start(1, 2)

@@ -67,6 +67,9 @@ class Setting:
         self.supervisor = Supervisor(lambda _name, failure: self.failures.append(failure))
         self.channels = NetworkBrokerChannels(self.supervisor, ClientOptions(request_timeout_ms=2_000))
         self.answered: list[int] = []
+        self.presence: list[str] = []
+        self.channels.on_gone = lambda broker_id: self.presence.append(f"{broker_id} is gone")
+        self.channels.on_back = lambda broker_id: self.presence.append(f"{broker_id} is back")
 
     async def listen(self, broker: Broker, host: str = "broker") -> None:
         async def serve() -> None:
@@ -134,6 +137,54 @@ def test_a_request_waits_for_a_broker_that_does_not_listen_yet() -> None:
         await setting.listen(broker)
         await asyncio.sleep(5)
         assert broker.heard == [1]
+
+    run(scenario)
+
+
+def test_a_process_that_ended_is_missed_at_once_and_its_return_is_noticed() -> None:
+    async def scenario(setting: Setting) -> None:
+        broker = Broker()
+        await setting.listen(broker)
+        setting.open()
+        setting.send(1)
+        await asyncio.sleep(5)
+        setting.network.kill("broker")
+        await asyncio.sleep(0.5)
+        assert setting.presence == ["1 is gone"]
+        setting.send(2)
+        await asyncio.sleep(5)
+        assert setting.presence == ["1 is gone"], "once is enough"
+        await setting.listen(broker)
+        await asyncio.sleep(5)
+        assert setting.presence == ["1 is gone", "1 is back"]
+        assert broker.heard == [1, 2]
+
+    run(scenario)
+
+
+def test_a_machine_that_is_silent_and_a_broken_connection_prove_nothing() -> None:
+    async def scenario(setting: Setting) -> None:
+        await setting.listen(Broker())
+        setting.open()
+        setting.send(1)
+        await asyncio.sleep(5)
+        setting.network.reset_connections("controller", "broker")
+        await asyncio.sleep(5)
+        setting.network.crash("broker")
+        setting.send(2)
+        await asyncio.sleep(60)
+        assert setting.presence == []
+
+    run(scenario)
+
+
+def test_a_broker_that_was_never_reached_may_be_about_to_listen() -> None:
+    async def scenario(setting: Setting) -> None:
+        setting.network.host("broker")
+        setting.open()
+        setting.send(1)
+        await asyncio.sleep(5)
+        assert setting.presence == []
 
     run(scenario)
 

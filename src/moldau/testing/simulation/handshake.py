@@ -36,9 +36,9 @@ class Handshake:
 
     def _syn_comes(self) -> None:
         network, (name, port) = self._network, self._remote
-        if not network.is_up(name):
+        target = network.host_called(name)
+        if not (target.alive or target.refuses):
             return
-        target = network.host(name)
         server = target.listening.get(port)
         if server is None or not server.is_serving():
             network.carry(target, self._source, self._refusal_comes, f"{self._what} refused", lossy=True)

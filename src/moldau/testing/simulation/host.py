@@ -30,6 +30,7 @@ class Host:
         self.name = name
         self.alive = True
         self.paused = False
+        self.refuses = False  # dead, but the machine is there, and says that nobody listens
         self.held: list[asyncio.Handle] = []  # what would have run while paused, or after the crash
         self.listening: dict[int, SimulatedServer] = {}
         self.transports: dict[SimulatedTransport, None] = {}

@@ -91,6 +91,16 @@ class SimulatedNetwork:
         for transport in list(host.transports):
             transport.vanish()
 
+    def kill(self, name: str) -> None:
+        """The process on this host ends; the machine resets its connections, and refuses new ones."""
+        self._note(f"kill {name}")
+        host = self.host(name)
+        host.alive = False
+        host.refuses = True
+        host.listening.clear()
+        for transport in list(host.transports):
+            transport.abandon()
+
     def wake_all(self) -> None:
         """At the end of a run: let everything that was stopped run, so that it can be closed."""
         for host in [*self._hosts.values(), *self._dead]:
