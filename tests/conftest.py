@@ -5,10 +5,13 @@ says nothing about us. They are tried once more, and counted as rerun. What must
 whoever asserts that nothing is lost, doubled or torn gets no second try.
 
 Files of slow tests come first, so that the processes that share the run end together.
+
+A run in the background ignores SIGINT, and so would the commands that tests start and interrupt.
 """
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,11 @@ TRIED_AGAIN = frozenset({"clients", "cluster", "compat", "examples", "spark", "s
 TRIED_ONCE = ("loss", "lost", "fault", "kill", "exactly_once", "transaction")
 
 _TESTS = Path(__file__).parent
+
+
+def pytest_configure() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

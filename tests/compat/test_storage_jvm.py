@@ -68,7 +68,7 @@ class Interop(NamedTuple):
 @pytest.fixture(scope="module")
 def interop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interop]:
     folder = tmp_path_factory.mktemp("jvm")
-    with JvmKafka(folder) as kafka:
+    with JvmKafka(folder, log_retention_ms=-1) as kafka:  # our records are from long ago
         kafka.start()
         for topic in ("ours", "theirs", "transactions"):
             kafka.create_topic(topic, **SMALL)
