@@ -18,7 +18,7 @@ from moldau.base.errors import ApiError, MoldauError, UnsupportedVersion
 from moldau.clients.admin.config_entries import ConfigResource, ConfigResourceType
 from moldau.clients.errors import TimedOut, check
 from moldau.pipeline.link import link_to
-from moldau.pipeline.options import PREFIX, wrong
+from moldau.pipeline.options import PREFIX, SERVERS, wrong
 from moldau.pipeline.sink.decision_log import DecisionLog
 from moldau.pipeline.sink.effects import (
     Decide,
@@ -91,7 +91,10 @@ class DriverSide:
 
     def plan(self) -> tuple[Plan, int]:
         """Before the tasks of a batch: what they need to know, and how long their transactions may live."""
-        self._run(self._log.prepare())
+        try:
+            self._run(self._log.prepare())
+        except TimedOut as error:
+            raise self._unavailable(error) from error
         steps = plan(
             self._memory, new_generation, self._cluster.clock.monotonic_ms(), accept_loss=self._settings.accept_loss
         )
@@ -176,7 +179,7 @@ class DriverSide:
         try:
             one = await self._requests.begin(self._settings.name, self._timeout_ms, once=False)
         except TimedOut as error:
-            raise SinkError(f"the cluster at {self._settings.servers} cannot be written to: {error.message}") from error
+            raise self._unavailable(error) from error
         except ApiError as error:
             if error.code is ErrorCode.INVALID_TRANSACTION_TIMEOUT:
                 await self._timeout_refused()
@@ -222,6 +225,12 @@ class DriverSide:
             self._explain(error)
         if not await self._requests.end(control, commit=True):
             raise self._fenced(decision)
+
+    def _unavailable(self, error: TimedOut) -> SinkError:
+        return SinkError(
+            f"Option '{SERVERS}' is '{self._settings.servers}': the cluster cannot be written to: {error.message}. See "
+            "whether its brokers run and can be reached from here"
+        )
 
     def _fenced(self, decision: Decision) -> SinkFenced:
         return SinkFenced(

@@ -37,7 +37,11 @@ def ask(options: SourceOptions, work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def unavailable(options: SourceOptions, error: MoldauError) -> ClusterUnavailable:
-    return ClusterUnavailable(f"Option '{SERVERS}' is '{options.servers}': the cluster does not answer: {error}")
+    why = error.message if isinstance(error, TimedOut) else str(error)
+    return ClusterUnavailable(
+        f"Option '{SERVERS}' is '{options.servers}': the cluster does not answer: {why}. See whether its brokers run "
+        "and can be reached from here"
+    )
 
 
 def read_range(of: OffsetRange, options: SourceOptions, schema: StructType) -> Iterator[pa.RecordBatch]:

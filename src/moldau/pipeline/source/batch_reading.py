@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from moldau.pipeline.options import OptionError
 from moldau.pipeline.source.asking import ask, link_of, read_range
 from moldau.pipeline.source.filters import Narrowing
 from moldau.pipeline.source.offset_finder import MissingPartitions, OffsetFinder
@@ -45,7 +44,7 @@ class BatchReader(DataSourceReader):
         try:
             partitions = await finder.partitions()
         except MissingPartitions as error:
-            raise OptionError(str(error)) from error
+            raise error.at_start() from error
         starts = await finder.resolve(options.starting, partitions)
         ends = await finder.resolve(options.ending, partitions)
         read = [each for each in partitions if narrowing.keeps(each)]

@@ -35,6 +35,10 @@ class MissingPartitions(MoldauError):
         super().__init__(message)
         self.found = found
 
+    def at_start(self) -> OptionError:
+        """The same for who has not read from them yet: nothing was lost, but a name or a topic is missing."""
+        return OptionError(f"{self}. Create what is missing with kafka-topics --create, or correct the option")
+
 
 class OffsetFinder:
     """Questions to one cluster about what a subscription means there. To be used in the link's loop."""

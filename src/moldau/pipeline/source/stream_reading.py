@@ -31,7 +31,6 @@ from pyspark.sql.types import StructType
 
 from moldau.clients.errors import TimedOut
 from moldau.clients.records import TopicPartition
-from moldau.pipeline.options import OptionError
 from moldau.pipeline.source.admission import Delay, limited, new_offsets
 from moldau.pipeline.source.asking import ask, link_of, read_range
 from moldau.pipeline.source.bounds import Kind
@@ -139,7 +138,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             partitions = await finder.partitions()
         except MissingPartitions as error:
-            raise OptionError(str(error)) from error
+            raise error.at_start() from error
         return await finder.resolve(self._options.starting, partitions)
 
     async def _next_end(self, done: PartitionOffsets, *, everything: bool) -> PartitionOffsets:
@@ -176,7 +175,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._partitions = await self._finder.partitions(done)
         except MissingPartitions as error:
             if not done:
-                raise OptionError(str(error)) from error
+                raise error.at_start() from error
             report_data_loss(str(error), fail=self._options.fail_on_data_loss)
             self._partitions = error.found
 
