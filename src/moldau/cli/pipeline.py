@@ -56,15 +56,21 @@ def run(arguments: Namespace) -> int:
         once=arguments.once,
         plain=arguments.plain,
         log_level=arguments.log_level,
+        debug=arguments.debug,
     )
 
 
 def check(arguments: Namespace) -> int:
     from moldau.pipeline.jobs.launch import check_pipeline_file
 
-    for line in check_pipeline_file(
-        arguments.file, given=arguments.set, master=arguments.master, log_level=arguments.log_level
-    ):
+    lines = check_pipeline_file(
+        arguments.file,
+        given=arguments.set,
+        master=arguments.master,
+        log_level=arguments.log_level,
+        debug=arguments.debug,
+    )
+    for line in lines:
         print(line)
     return 0
 

@@ -9,6 +9,8 @@ Nouns, bottom-up:
     ready        pipelines that come along, by name
     formats      bytes of a record as columns, and back
     session      Spark, with Java and Python found
+    spark_messages, failures
+                 Spark's errors in a line, and none of them hidden by another
     plan         tables of a pipeline as DataFrames
     topics, checking
                  what can be known to be wrong before anything starts

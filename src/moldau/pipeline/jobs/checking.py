@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import PySparkException
-
 from moldau.pipeline.jobs.definition import KAFKA_FORMATS, Pipeline, PipelineError, Sink
-from moldau.pipeline.jobs.plan import said, table_of
+from moldau.pipeline.jobs.failures import told_of
+from moldau.pipeline.jobs.plan import table_of
 from moldau.pipeline.jobs.state.keyed_state import check_state
 from moldau.pipeline.jobs.topics import check_topics
 
@@ -79,7 +78,5 @@ def check_mode(table: DataFrame, sink: Sink, spark: SparkSession) -> None:
         return
     mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, sink.mode.capitalize())()
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    try:
+    with told_of(f"sink {sink.name}: mode {sink.mode!r} cannot be"):
         checker.checkForStreaming(table._jdf.queryExecution().analyzed(), mode)
-    except PySparkException as error:
-        raise PipelineError(f"sink {sink.name}: mode {sink.mode!r} cannot be: {said(error)}") from error

@@ -26,6 +26,7 @@ def run_pipeline(
     once: bool = False,
     plain: bool = False,
     log_level: str = LOG_LEVEL,
+    debug: bool = False,
 ) -> int:
     """Run until it ends by itself or is told to by a signal; the exit code."""
     values = pairs(given)
@@ -34,39 +35,40 @@ def run_pipeline(
     folder = absolute(checkpoint or f"{CHECKPOINTS}/{pipeline.name}")
     screen = screen_for(plain=plain)
     screen.say(f"pipeline {pipeline.name} on Spark {master}, checkpoint {folder}")
-    spark = start_session(
-        pipeline.name, master, settings_for(master, folder, {**pipeline.spark, **spark_settings(values)}), log_level
-    )
-    from moldau.pipeline.jobs.running import Run, stopped_by_signals
+    settings = settings_for(master, folder, {**pipeline.spark, **spark_settings(values)})
+    from moldau.pipeline.jobs.failures import ending_with, told_of
 
     stopping = threading.Event()
     try:
-        with stopped_by_signals(stopping, screen.say):
-            Run(pipeline, spark, folder, screen, once, stopping).go()
-            screen.say(f"pipeline {pipeline.name} has ended")
+        with told_of():
+            spark = start_session(pipeline.name, master, settings, log_level, debug=debug)
+            from moldau.pipeline.jobs.running import Run, stopped_by_signals
+
+            with ending_with(spark.stop), stopped_by_signals(stopping, screen.say):
+                Run(pipeline, spark, folder, screen, once, stopping).go()
+                screen.say(f"pipeline {pipeline.name} has ended")
     except KeyboardInterrupt:
         return INTERRUPTED
-    finally:
-        spark.stop()
     return 0
 
 
 def check_pipeline_file(
-    file: str, *, given: Sequence[str] = (), master: str = LOCAL, log_level: str = LOG_LEVEL
+    file: str, *, given: Sequence[str] = (), master: str = LOCAL, log_level: str = LOG_LEVEL, debug: bool = False
 ) -> list[str]:
     """What goes where, in lines; `PipelineError` if something is wrong."""
     values = pairs(given)
     pipeline = load_pipeline(file, values)
     check_topics(pipeline)
     settings = settings_for(master, CHECKPOINTS, {**pipeline.spark, **spark_settings(values)})
-    spark = start_session(pipeline.name, master, settings, log_level)
-    from moldau.pipeline.jobs.checking import check_all
+    from moldau.pipeline.jobs.failures import ending_with, told_of
 
-    try:
-        tables = check_all(pipeline, spark)
-        return [_told(pipeline, name, str(table.schema.simpleString())) for name, table in tables.items()]
-    finally:
-        spark.stop()
+    with told_of():
+        spark = start_session(pipeline.name, master, settings, log_level, debug=debug)
+        from moldau.pipeline.jobs.checking import check_all
+
+        with ending_with(spark.stop):
+            tables = check_all(pipeline, spark)
+            return [_told(pipeline, name, str(table.schema.simpleString())) for name, table in tables.items()]
 
 
 def _told(pipeline: Pipeline, name: str, columns: str) -> str:

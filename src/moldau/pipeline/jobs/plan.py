@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark import cloudpickle
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -26,6 +25,7 @@ from moldau.pipeline.jobs.definition import (
     Source,
     Step,
 )
+from moldau.pipeline.jobs.failures import FAILURES, said, told_of
 from moldau.pipeline.jobs.formats import decoded, encoded
 from moldau.pipeline.jobs.python_file import MODULE_PREFIX
 from moldau.pipeline.jobs.topics import partition_counts
@@ -91,7 +91,7 @@ def read_source(source: Source, spark: SparkSession, group: str) -> DataFrame:
     reader = reader.format(source.format).options(**options)
     if source.schema is not None:
         reader = reader.schema(source.schema)
-    try:
+    with told_of(place):
         table = reader.load()
         for name, encoding in (("key", source.key), ("value", source.value)):
             if encoding is not None:
@@ -99,14 +99,12 @@ def read_source(source: Source, spark: SparkSession, group: str) -> DataFrame:
         if source.watermark is not None:
             table = table.withWatermark(source.watermark.column, source.watermark.delay)
         return table.select("*")
-    except PySparkException as error:
-        raise PipelineError(f"{place}: {said(error)}") from error
 
 
 def shaped(table: DataFrame, sink: Sink) -> DataFrame:
     """A table with the columns that its sink writes."""
     place = f"sink {sink.name}"
-    try:
+    with told_of(place):
         if sink.value is not None:
             kept = [each for each in table.columns if each.lower() in ("topic", "headers", "partition", "timestamp")]
             key = [] if sink.key is not None or "key" not in table.columns else [f.col("key")]
@@ -114,8 +112,6 @@ def shaped(table: DataFrame, sink: Sink) -> DataFrame:
             made = [] if sink.key is None else [f.expr(sink.key).alias("key")]
             return table.select(*[f.col(each) for each in kept], *made, *key, value)
         return table if sink.key is None else table.withColumn("key", f.expr(sink.key))
-    except PySparkException as error:
-        raise PipelineError(f"{place}: {said(error)}") from error
 
 
 def _made(step: Step, tables: dict[str, DataFrame], spark: SparkSession) -> DataFrame:
@@ -123,17 +119,15 @@ def _made(step: Step, tables: dict[str, DataFrame], spark: SparkSession) -> Data
     if step.function is not None:
         return _called(place, step.function, {name: spark if name == SESSION else tables[name] for name in step.inputs})
     assert step.sql is not None
-    try:
+    with told_of(place):
         return spark.sql(step.sql)
-    except PySparkException as error:
-        raise PipelineError(f"{place}: {said(error)}") from error
 
 
 def _called(place: str, function: Make, arguments: dict[str, object]) -> DataFrame:
     try:
         taken = inspect.signature(function).parameters
         table = function(**{name: value for name, value in arguments.items() if name in taken})
-    except PySparkException as error:
+    except FAILURES as error:
         raise PipelineError(f"{place}: {said(error)}") from error
     except PipelineError:
         raise
@@ -152,14 +146,3 @@ def _viewed(name: str, table: DataFrame) -> DataFrame:
 def _has_group(options: dict[str, str]) -> bool:
     given = {name.lower() for name in options}
     return GROUP in given or "groupidprefix" in given
-
-
-def said(error: BaseException) -> str:
-    """What Spark says, without the plan that it prints behind it."""
-    text = str(error).split("\n\nJVM stacktrace")[0]
-    lines: list[str] = []
-    for line in text.strip().splitlines():
-        if line.startswith(("'", "+- ", "==")) or not line.strip():
-            break
-        lines.append(line.strip())
-    return " ".join(lines) or type(error).__name__

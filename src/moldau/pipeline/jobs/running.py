@@ -16,13 +16,13 @@ from hashlib import sha256
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from moldau.base.clock import SystemClock
 from moldau.pipeline.jobs.checking import check_all
 from moldau.pipeline.jobs.definition import MOLDAU, Pipeline, PipelineError, Sink
-from moldau.pipeline.jobs.plan import said, table_of
+from moldau.pipeline.jobs.failures import FAILURES, ending_with, said, told_of
+from moldau.pipeline.jobs.plan import table_of
 from moldau.pipeline.jobs.progress import new_reports
 from moldau.pipeline.jobs.screen import Screen
 from moldau.pipeline.jobs.state.changelog import Changelog
@@ -52,10 +52,10 @@ class Run:
 
     def go(self) -> None:
         """Until all queries have ended, one has failed, or it is told to stop."""
-        tables = check_all(self.pipeline, self.spark)
         queries: dict[str, StreamingQuery] = {}
         resources = ExitStack()
-        try:
+        with ending_with(lambda: self._stop(queries), resources.close, self.screen.close):
+            tables = check_all(self.pipeline, self.spark)
             for sink in self.pipeline.sinks:
                 if self.stopping.is_set():
                     return
@@ -63,10 +63,6 @@ class Run:
                 if started is not None:
                     queries[sink.name] = started
             self._watch(queries)
-        finally:
-            self._stop(queries)
-            resources.close()
-            self.screen.close()
 
     def _start(self, sink: Sink, table: DataFrame, resources: ExitStack) -> StreamingQuery | None:
         if not table.isStreaming:
@@ -93,7 +89,7 @@ class Run:
             for name, query in queries.items():
                 failure = query.exception() if name not in running else None
                 if failure is not None:
-                    raise PipelineError(f"sink {name}: {said(failure)}")
+                    raise query_failed(f"sink {name}", failure) from failure
             if not running or self.stopping.wait(LOOK_EVERY_S):
                 return
 
@@ -110,10 +106,16 @@ class Run:
         clock = SystemClock()
         ends_ms = clock.monotonic_ms() + LAST_BATCH_S * 1000
         in_progress = {name: _last_batch(query) for name, query in queries.items()}
-        for name, query in queries.items():
-            while _is_in_batch(query, in_progress[name]) and clock.monotonic_ms() < ends_ms:
-                threading.Event().wait(LOOK_EVERY_S / 4)
-            query.stop()
+        with ending_with(*(query.stop for query in queries.values())):
+            for name, query in queries.items():
+                while _is_in_batch(query, in_progress[name]) and clock.monotonic_ms() < ends_ms:
+                    threading.Event().wait(LOOK_EVERY_S / 4)
+
+
+def query_failed(place: str, failure: BaseException) -> PipelineError:
+    """What ended a query; a batch that this process writes has named the place already."""
+    text = said(failure)
+    return PipelineError(text if text.startswith(f"{place}: ") else f"{place}: {text}")
 
 
 def _last_batch(query: StreamingQuery) -> int:
@@ -148,7 +150,7 @@ def start_query(
             writer = writer.partitionBy(*sink.partition_by)
     try:
         return writer.start()
-    except (PySparkException, ValueError) as error:
+    except (*FAILURES, ValueError) as error:
         raise PipelineError(f"sink {sink.name}: {said(error)}{_hint(sink, error)}") from error
 
 
@@ -157,10 +159,8 @@ def write_once(table: DataFrame, sink: Sink) -> None:
     writer = table.write.format(sink.format).mode("append").options(**sink.options)
     if sink.partition_by:
         writer = writer.partitionBy(*sink.partition_by)
-    try:
+    with told_of(f"sink {sink.name}"):
         writer.save()
-    except PySparkException as error:
-        raise PipelineError(f"sink {sink.name}: {said(error)}") from error
 
 
 def _each_batch(sink: Sink, checkpoint: str) -> Deliver:

@@ -7,6 +7,7 @@ that is killed leaves the old state or the new one. Elsewhere Spark's own choice
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -41,6 +42,8 @@ LOCAL_CHECKPOINT: Final = {
     f"{_STREAMING}checkpoint.fileChecksum.enabled": "false",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
+# Spark's Python writes every error to stderr, as JSON with the stack of Java in it; the pipeline tells it in a line.
+_STACK_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 LOCAL_MASTER: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -72,8 +75,10 @@ def find_java_for_spark() -> None:
         os.environ["JAVA_HOME"] = str(java_home_for_spark(java, folder))
 
 
-def start_session(name: str, master: str, settings: Mapping[str, str], log_level: str = LOG_LEVEL) -> SparkSession:
-    """The session; one that runs in this process already is taken as it is."""
+def start_session(
+    name: str, master: str, settings: Mapping[str, str], log_level: str = LOG_LEVEL, *, debug: bool = False
+) -> SparkSession:
+    """The session; one that runs in this process already is taken as it is. `debug` logs failures with their stacks."""
     find_java_for_spark()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
@@ -82,15 +87,21 @@ def start_session(name: str, master: str, settings: Mapping[str, str], log_level
 
     builder = SparkSession.builder.appName(name).master(master)
     given = settings.get(JAVA_OPTIONS, "")
-    for setting, value in {**settings, JAVA_OPTIONS: f"{_quiet(log_level)} {given}".rstrip()}.items():
+    for setting, value in {**settings, JAVA_OPTIONS: f"{_logging(log_level, debug)} {given}".rstrip()}.items():
         builder = builder.config(setting, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(log_level)
+    for logger in _STACK_LOGGERS:
+        logging.getLogger(logger).disabled = not debug
     moldau.pipeline.register(session)
     return session
 
 
-def _quiet(log_level: str) -> str:
+def _logging(log_level: str, debug: bool) -> str:
     """Options for Java: log from the first line on at the level that is wanted, which `setLogLevel` is too late for."""
     path = files("moldau.pipeline.jobs") / "log4j2.properties"
-    return f"-Dlog4j2.configurationFile={path} -Dmoldau.log.level={log_level.lower()}"
+    failures = log_level if debug else "OFF"
+    return (
+        f"-Dlog4j2.configurationFile={path} -Dmoldau.log.level={log_level.lower()} "
+        f"-Dmoldau.log.failures.level={failures.lower()}"
+    )

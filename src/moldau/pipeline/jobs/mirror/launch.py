@@ -29,15 +29,14 @@ def run_mirror(
             f"mirror of {count} topics from {settings.consumer['bootstrap.servers']} to "
             f"{settings.producer['bootstrap.servers']} as group {settings.group}, checkpoint {checkpoint}"
         )
-        spark = start_session(f"mirror {settings.group}", master, settings_for(master, checkpoint, {}))
-        from moldau.pipeline.jobs.mirror.rounds import Mirror
-        from moldau.pipeline.jobs.running import stopped_by_signals
+        from moldau.pipeline.jobs.failures import ending_with, told_of
 
-        stopping = threading.Event()
-        try:
-            with stopped_by_signals(stopping, screen.say):
+        with told_of("mirror"):
+            spark = start_session(f"mirror {settings.group}", master, settings_for(master, checkpoint, {}))
+            from moldau.pipeline.jobs.mirror.rounds import Mirror
+            from moldau.pipeline.jobs.running import stopped_by_signals
+
+            stopping = threading.Event()
+            with ending_with(screen.close, spark.stop), stopped_by_signals(stopping, screen.say):
                 mirror = Mirror(settings, clusters, spark, checkpoint, screen, translate_every_ms, aborts, stopping)
                 mirror.go(once=once)
-        finally:
-            screen.close()
-            spark.stop()

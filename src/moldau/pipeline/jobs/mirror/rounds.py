@@ -15,14 +15,14 @@ from pyspark.sql import functions as f
 from moldau.base.clock import SystemClock
 from moldau.base.errors import MoldauError
 from moldau.clients.records import TopicPartition
-from moldau.pipeline.jobs.definition import MOLDAU, PipelineError, Sink
+from moldau.pipeline.jobs.definition import MOLDAU, Sink
+from moldau.pipeline.jobs.failures import told_of
 from moldau.pipeline.jobs.mirror.clusters import Clusters, Offsets
 from moldau.pipeline.jobs.mirror.group_offsets import translate_groups
 from moldau.pipeline.jobs.mirror.settings import MirrorSettings
 from moldau.pipeline.jobs.mirror.sync_points import SyncFile, SyncPoints
-from moldau.pipeline.jobs.plan import said
 from moldau.pipeline.jobs.progress import new_reports
-from moldau.pipeline.jobs.running import LOOK_EVERY_S, start_query
+from moldau.pipeline.jobs.running import LOOK_EVERY_S, query_failed, start_query
 from moldau.pipeline.jobs.screen import Screen
 from moldau.pipeline.jobs.session import is_local_path
 
@@ -137,7 +137,8 @@ class Mirror:
             "subscribePattern": "|".join(re.escape(name) for name in sorted(topics)),
             "startingOffsets": json.dumps(starting),
         }
-        table = self.spark.readStream.format(MOLDAU).options(**options).load()
+        with told_of("mirror"):
+            table = self.spark.readStream.format(MOLDAU).options(**options).load()
         sink = Sink("mirror", "records", MOLDAU, self.settings.sink_options())
         query = start_query(copied(table, same), sink, self._query_checkpoint, once=True)
         try:
@@ -155,7 +156,7 @@ class Mirror:
             if not active:
                 failure = query.exception()
                 if failure is not None:
-                    raise PipelineError(f"mirror: {said(failure)}")
+                    raise query_failed("mirror", failure) from failure
                 return reached_offsets(progresses)
             if self.stopping.wait(LOOK_EVERY_S):
                 return {}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from moldau.clients.records import TopicPartition
 from moldau.pipeline.jobs.definition import PipelineError, State
-from moldau.pipeline.jobs.plan import said
+from moldau.pipeline.jobs.failures import told_of
 from moldau.pipeline.jobs.state.changelog import Changelog, Offsets
 
 if TYPE_CHECKING:
@@ -111,10 +110,8 @@ class KeyedState:
 
 def schema_of(spark: SparkSession, definition: State, name: str) -> StructType:
     """The columns of a state."""
-    try:
+    with told_of(f"sink {name}: schema {definition.schema!r}"):
         schema = spark.createDataFrame([], definition.schema).schema
-    except PySparkException as error:
-        raise PipelineError(f"sink {name}: schema {definition.schema!r}: {said(error)}") from error
     if definition.key not in schema.names or len(schema.names) < 2:
         raise PipelineError(
             f"sink {name}: schema has {', '.join(schema.names)}; it needs the key {definition.key!r} and another column"
@@ -127,10 +124,8 @@ def changes_of(rows: DataFrame, state: DataFrame, definition: State, name: str) 
     session = rows.sparkSession
     rows.createOrReplaceTempView(INPUT)
     state.createOrReplaceTempView(STATE)
-    try:
+    with told_of(f"sink {name}"):
         changed = session.sql(definition.sql)
-    except PySparkException as error:
-        raise PipelineError(f"sink {name}: {said(error)}") from error
     if sorted(changed.columns) != sorted(state.columns):
         raise PipelineError(
             f"sink {name}: the SQL gives {', '.join(changed.columns)}, but the state has {', '.join(state.columns)}"
