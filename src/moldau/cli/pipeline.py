@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 
+from moldau.cli.cluster_arguments import DEFAULT_SERVER, VARIABLE
 from moldau.cli.command import Command, CommandGroup
 
 FILE_HELP = "a pipeline: FILE.toml, FILE.py, or the name of a ready one"
@@ -12,6 +14,13 @@ FILE_HELP = "a pipeline: FILE.toml, FILE.py, or the name of a ready one"
 
 def add_check_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
+    parser.add_argument(
+        "-b",
+        "--bootstrap-server",
+        metavar="HOST:PORT,…",
+        default=os.environ.get(VARIABLE) or DEFAULT_SERVER,
+        help=f"brokers of what the pipeline names none for; {DEFAULT_SERVER}, unless said here or in {VARIABLE}",
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -51,6 +60,7 @@ def run(arguments: Namespace) -> int:
     return run_pipeline(
         arguments.file,
         given=arguments.set,
+        servers=arguments.bootstrap_server,
         master=arguments.master,
         checkpoint=arguments.checkpoint,
         once=arguments.once,
@@ -66,6 +76,7 @@ def check(arguments: Namespace) -> int:
     lines = check_pipeline_file(
         arguments.file,
         given=arguments.set,
+        servers=arguments.bootstrap_server,
         master=arguments.master,
         log_level=arguments.log_level,
         debug=arguments.debug,

@@ -4,6 +4,7 @@ Nouns, bottom-up:
 
     definition   Pipeline, Source, Step, Sink, Encoding: what a pipeline is
     parameters   what `--set` can change in a file
+    servers      the brokers of a pipeline that names none
     tables, toml_file, decorators, python_file
                  the two ways to write one
     ready        pipelines that come along, by name
@@ -26,7 +27,7 @@ The names that pipeline files need are here; importing them imports no Spark.
 
 from __future__ import annotations
 
-from moldau.pipeline.jobs.decorators import parameter, sink, source, step
+from moldau.pipeline.jobs.decorators import default_servers, parameter, sink, source, step
 from moldau.pipeline.jobs.definition import PipelineError
 
-__all__ = ["PipelineError", "parameter", "sink", "source", "step"]
+__all__ = ["PipelineError", "default_servers", "parameter", "sink", "source", "step"]

@@ -36,19 +36,24 @@ from moldau.pipeline.jobs.definition import (
     Step,
 )
 from moldau.pipeline.jobs.parameters import Parameter
+from moldau.pipeline.jobs.servers import servers_or_default
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(slots=True)
 class Collected:
-    """What the decorators of a file have found, in its order; `given` are values for its parameters."""
+    """What the decorators of a file have found, in its order.
+
+    `given` are values for its parameters, and `servers` the brokers of sinks that name none.
+    """
 
     given: Mapping[str, str] = field(default_factory=dict)
     sources: list[Source] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     sinks: list[Sink] = field(default_factory=list)
     parameters: list[Parameter] = field(default_factory=list)
+    servers: str = field(default_factory=servers_or_default)
 
 
 # Files are loaded one after the other; outside of a load, decorators collect into what nobody looks at.
@@ -70,6 +75,11 @@ def parameter(name: str, default: str | None = None, about: str = "") -> str:
     if value is None:
         raise PipelineError(f"the parameter {name} is needed{f' ({about})' if about else ''}: add --set {name}=VALUE")
     return value
+
+
+def default_servers() -> str:
+    """The brokers of `--bootstrap-server`, else those of MOLDAU_BOOTSTRAP_SERVER, else localhost:9092."""
+    return _collected.servers
 
 
 def source(function: Function) -> Function:
@@ -109,6 +119,7 @@ def _sink(name: str, settings: dict[str, Any]) -> Sink:
     if format_name in KAFKA_FORMATS:
         if servers := settings.pop("servers", None):
             options[SERVERS] = servers
+        options.setdefault(SERVERS, _collected.servers)
         options |= {key: str(settings.pop(key)) for key in ("topic", "delivery") if key in settings}
     if path := settings.pop("path", None):
         options["path"] = str(path)

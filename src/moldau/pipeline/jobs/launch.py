@@ -21,6 +21,7 @@ def run_pipeline(
     file: str,
     *,
     given: Sequence[str] = (),
+    servers: str | None = None,
     master: str = LOCAL,
     checkpoint: str | None = None,
     once: bool = False,
@@ -30,7 +31,7 @@ def run_pipeline(
 ) -> int:
     """Run until it ends by itself or is told to by a signal; the exit code."""
     values = pairs(given)
-    pipeline = load_pipeline(file, values)
+    pipeline = load_pipeline(file, values, servers)
     check_topics(pipeline)  # before Spark is started, which takes some seconds
     folder = absolute(checkpoint or f"{CHECKPOINTS}/{pipeline.name}")
     screen = screen_for(plain=plain)
@@ -53,11 +54,17 @@ def run_pipeline(
 
 
 def check_pipeline_file(
-    file: str, *, given: Sequence[str] = (), master: str = LOCAL, log_level: str = LOG_LEVEL, debug: bool = False
+    file: str,
+    *,
+    given: Sequence[str] = (),
+    servers: str | None = None,
+    master: str = LOCAL,
+    log_level: str = LOG_LEVEL,
+    debug: bool = False,
 ) -> list[str]:
     """What goes where, in lines; `PipelineError` if something is wrong."""
     values = pairs(given)
-    pipeline = load_pipeline(file, values)
+    pipeline = load_pipeline(file, values, servers)
     check_topics(pipeline)
     settings = settings_for(master, CHECKPOINTS, {**pipeline.spark, **spark_settings(values)})
     from moldau.pipeline.jobs.failures import ending_with, told_of

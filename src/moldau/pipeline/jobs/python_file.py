@@ -12,13 +12,14 @@ from typing import Final
 from moldau.pipeline.jobs.decorators import Collected, collect_into
 from moldau.pipeline.jobs.definition import Pipeline, PipelineError, check_pipeline
 from moldau.pipeline.jobs.parameters import resolve
+from moldau.pipeline.jobs.servers import servers_or_default
 
 MODULE_PREFIX: Final = "moldau_pipeline_"
 
 
-def read_python(path: Path, given: Mapping[str, str]) -> Pipeline:
-    """The pipeline that the decorated functions of a file make."""
-    collected = Collected(given)
+def read_python(path: Path, given: Mapping[str, str], servers: str | None = None) -> Pipeline:
+    """The pipeline that the decorated functions of a file make, with these brokers for sinks that name none."""
+    collected = Collected(given, servers=servers_or_default(servers))
     before = collect_into(collected)
     try:
         _load(path)

@@ -43,14 +43,14 @@ def ready(name: str) -> Ready:
     return Ready(name, (files("moldau.pipeline.jobs") / "templates" / f"{name}.toml").read_text())
 
 
-def load_pipeline(name: str, given: Mapping[str, str]) -> Pipeline:
-    """A pipeline from a file, .toml or .py, or a ready one by its name."""
+def load_pipeline(name: str, given: Mapping[str, str], servers: str | None = None) -> Pipeline:
+    """A pipeline from a file, .toml or .py, or a ready one by its name, with these brokers where it names none."""
     path = Path(name)
     if path.suffix == ".toml":
-        return read_toml(path, given)
+        return read_toml(path, given, servers)
     if path.suffix == ".py":
-        return read_python(path, given)
+        return read_python(path, given, servers)
     if name in NAMES:
         found = ready(name)
-        return pipeline_of(name, tomllib.loads(found.text), given, name, Path())
+        return pipeline_of(name, tomllib.loads(found.text), given, name, Path(), servers)
     raise PipelineError(f"{name} is neither a file .toml or .py nor a ready pipeline; there are: {', '.join(NAMES)}")

@@ -30,7 +30,6 @@ from typing import Final
 from moldau.pipeline.jobs.definition import (
     KAFKA_FORMATS,
     MOLDAU,
-    SERVERS,
     STATE_FORMAT,
     Encoding,
     Pipeline,
@@ -43,15 +42,17 @@ from moldau.pipeline.jobs.definition import (
     check_pipeline,
 )
 from moldau.pipeline.jobs.parameters import Parameter, resolve, substitute
+from moldau.pipeline.jobs.servers import servers_or_default
 from moldau.pipeline.jobs.tables import Table, flat
 
 BYTES_MAX: Final = 1_000_000
+BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 ENCODINGS: Final = ("string", "json", "avro", "protobuf")
 
 
-def read_toml(path: Path, given: Mapping[str, str]) -> Pipeline:
-    """The pipeline in a file, with these values for its parameters."""
-    return pipeline_of(path.name, toml_document(path), given, path.stem, path.parent)
+def read_toml(path: Path, given: Mapping[str, str], servers: str | None = None) -> Pipeline:
+    """The pipeline in a file, with these values for its parameters, and these brokers where it names none."""
+    return pipeline_of(path.name, toml_document(path), given, path.stem, path.parent, servers)
 
 
 def toml_document(path: Path) -> dict[str, object]:
@@ -82,20 +83,26 @@ def parameters_of(document: Mapping[str, object], place: str) -> list[Parameter]
 
 
 def pipeline_of(
-    place: str, document: Mapping[str, object], given: Mapping[str, str], name: str, folder: Path
+    place: str,
+    document: Mapping[str, object],
+    given: Mapping[str, str],
+    name: str,
+    folder: Path,
+    servers: str | None = None,
 ) -> Pipeline:
     """A pipeline from a document; files that it names are in `folder`."""
     values = resolve(parameters_of(document, place), given, place)
     rest = {key: value for key, value in document.items() if key != "parameters"}
-    return _Reader(place, substitute(rest, values, place), name, folder).read()
+    return _Reader(place, substitute(rest, values, place), name, folder, servers_or_default(servers)).read()
 
 
 class _Reader:
-    def __init__(self, place: str, document: object, name: str, folder: Path) -> None:
+    def __init__(self, place: str, document: object, name: str, folder: Path, servers: str) -> None:
         self._place = place
         self._top = Table(place, document)
         self._name = name
         self._folder = folder
+        self._servers = servers
         self._kafka: dict[str, str] = {}
 
     def read(self) -> Pipeline:
@@ -118,7 +125,6 @@ class _Reader:
             options["path"] = self._path(path)
         if format_name in KAFKA_FORMATS:
             options = self._kafka_of(table) | self._subscription(table, stream) | options
-            _need_servers(table, options)
         watermark = table.table("watermark")
         source = Source(
             name,
@@ -166,7 +172,6 @@ class _Reader:
             if delivery := table.text("delivery"):
                 own["delivery"] = delivery
             options = own | options
-            _need_servers(table, options)
         source = table.needed_text("table")
         mode = table.text("mode") or "append"
         sink = Sink(
@@ -186,7 +191,6 @@ class _Reader:
 
     def _state_sink(self, table: Table, options: dict[str, str]) -> Sink:
         options = self._kafka_of(table) | options | {"topic": table.needed_text("topic")}
-        _need_servers(table, options)
         source = table.needed_text("table")
         state = State(table.needed_text("key"), table.needed_text("schema"), table.needed_text("sql"))
         name = table.text("name") or source
@@ -197,7 +201,8 @@ class _Reader:
     def _kafka_of(self, table: Table) -> dict[str, str]:
         settings = self._kafka | table.options("kafka")
         if servers := table.text("servers"):
-            settings["bootstrap.servers"] = servers
+            settings[BOOTSTRAP_SERVERS] = servers
+        settings[BOOTSTRAP_SERVERS] = settings.get(BOOTSTRAP_SERVERS) or self._servers
         return {f"kafka.{name}": value for name, value in settings.items()}
 
     def _encoding(self, table: Table, name: str) -> Encoding | None:
@@ -241,11 +246,6 @@ def _watermark(table: Table | None) -> Watermark | None:
     watermark = Watermark(table.needed_text("column"), table.needed_text("delay"))
     table.end()
     return watermark
-
-
-def _need_servers(table: Table, options: Mapping[str, str]) -> None:
-    if not options.get(SERVERS):
-        raise PipelineError(f'{table.place} lacks servers: write servers = "HOST:PORT", or [kafka] bootstrap.servers')
 
 
 def _kind(table: Table, name: str, kind: str) -> str:

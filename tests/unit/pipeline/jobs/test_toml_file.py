@@ -115,7 +115,6 @@ def test_files_that_a_pipeline_names_are_beside_it(tmp_path: Path) -> None:
         (LEAST.replace("[[sink]]", "[sink]"), "write [[sink]] with two brackets"),
         (LEAST.replace("orders]", "'my orders']"), "source 'my orders': a name has letters"),
         (LEAST.replace("orders]", "spark]"), "is not 'spark'"),
-        (LEAST.replace('"rate"', '"moldau"'), "[source.orders] lacks servers"),
         (LEAST + "value = 'xml'", "value is 'xml', but has to be one of string, json, avro, protobuf"),
         (LEAST + "trigger = '${often}'", "${often} is no parameter"),
         (LEAST + "[parameters.often]\nabout = 'how often'", "needs the parameter often (how often): add --set often"),
