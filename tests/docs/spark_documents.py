@@ -14,7 +14,8 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -53,14 +54,14 @@ class Documents:
             names: dict[str, object] = {"__name__": path.stem}
             blocks = blocks_of(path.read_text())
             for block, following in zip(blocks, [*blocks[1:], None], strict=True):
-                self._take(path, block, names, ports)
+                self.take(path, block, names, ports)
                 printed = self._printed()
                 if block.is_run and following is not None and following.language == "text":
                     expected = with_ports(following.text, ports)
                     shown = f"{block.text}\n--- printed:\n{printed}\n--- expected:\n{expected}"
                     assert agree(printed, expected), f"{path.name}, line {block.line}:\n{shown}"
 
-    def _take(self, path: Path, block: Block, names: dict[str, object], ports: dict[str, str]) -> None:
+    def take(self, path: Path, block: Block, names: dict[str, object], ports: dict[str, str]) -> None:
         text = with_ports(block.text, ports)
         if block.file is not None:
             with Path(block.file).open("a" if block.is_added else "w") as file:
@@ -69,16 +70,22 @@ class Documents:
             exec(compile("\n" * block.line + text, str(path), "exec"), names)
         elif block.is_run:
             for line in _commands(text):
-                code = self._command(line)
-                assert code == 0, f"{path.name}, line {block.line}: {line!r} ended with {code}:\n{self._printed()}"
+                code, told = self._command(line)
+                if code != 0:
+                    shown = f"--- printed:\n{self._printed()}\n--- told on stderr:\n{told}"
+                    raise AssertionError(f"{path.name}, line {block.line}: {line!r} ended with {code}\n{shown}")
 
-    def _command(self, line: str) -> int:
+    def _command(self, line: str) -> tuple[int, str]:
+        """Its exit code, and what it told on stderr, if that is not among what was printed."""
         if not line.startswith(NEED_SPARK):
             shell = subprocess.run(["bash", "-c", f"{{ {line}\n}} 2>&1"], check=False, timeout=COMMAND_S_MAX)
-            return shell.returncode
-        program, *words = shlex.split(line, comments=True)
-        with patch.object(type(self._spark), "stop"):  # the session is for all of them
-            return moldau_command.run(words) if program == "moldau" else kafka_mirror_maker(words)
+            return shell.returncode, ""
+        program, *words = [*shlex.split(line, comments=True), "--debug"]  # who reads of a failure needs its stack
+        told = StringIO()
+        # The session is for all of them.
+        with patch.object(type(self._spark), "stop"), redirect_stderr(told):
+            code = moldau_command.run(words) if program == "moldau" else kafka_mirror_maker(words)
+        return code, told.getvalue()
 
     def _printed(self) -> str:
         """What was printed since this was last asked."""

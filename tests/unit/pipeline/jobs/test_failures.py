@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from moldau.pipeline.jobs import running
+from moldau.cli import main
+from moldau.pipeline.jobs import launch, running
 from moldau.pipeline.jobs.definition import Pipeline, PipelineError, Sink, Source
 from moldau.pipeline.jobs.failures import ending_with, told_of
 from moldau.pipeline.jobs.running import Run, query_failed
+from moldau.pipeline.jobs.screen import Terminal
+
+PIPELINE = Pipeline("p", [Source("rows")], [], [Sink("a", "rows", "noop")])
 
 
 def raiser(error: Exception, log: list[str]) -> Any:
@@ -81,13 +87,45 @@ class Closed:
 def test_java_that_has_died_is_told_though_nothing_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "check_all", lambda *_: {"a": StreamingTable()})
     monkeypatch.setattr(running, "start_query", lambda *_, **__: DeadQuery())
-    pipeline = Pipeline("p", [Source("rows")], [], [Sink("a", "rows", "noop")])
     screen = Closed()
     spark: Any = None
     with pytest.raises(PipelineError) as raised, told_of():
-        Run(pipeline, spark, "checkpoint", screen).go()
+        Run(PIPELINE, spark, "checkpoint", screen).go()
     assert str(raised.value).startswith(
         "Spark's Java process does not answer any more (Py4JNetworkError: Answer from Java side is empty)"
     )
     assert "--set spark.driver.memory=" in str(raised.value)
     assert screen.is_closed
+
+
+class FailedQuery:
+    """It has done a batch, and failed; its Java process is gone meanwhile."""
+
+    id = "query"
+    isActive = False  # noqa: N815 - Spark's name
+    recentProgress = (SimpleNamespace(json='{"batchId": 0, "durationMs": {"addBatch": 1}}'),)  # noqa: N815
+
+    def exception(self) -> Exception:
+        return PySparkException("no luck")
+
+    def stop(self) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_a_failure_reaches_stderr_whatever_the_screen_shows_and_however_the_rest_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal the table takes stderr over while it is there."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # which makes Rich believe that it is on one
+    monkeypatch.setattr(launch, "load_pipeline", lambda *_: PIPELINE)
+    monkeypatch.setattr(launch, "check_topics", lambda _: None)
+    monkeypatch.setattr(launch, "screen_for", lambda **_: Terminal())
+    monkeypatch.setattr(launch, "start_session", lambda *_, **__: FailedQuery())  # what cannot be stopped either
+    monkeypatch.setattr(running, "check_all", lambda *_: {"a": StreamingTable()})
+    monkeypatch.setattr(running, "start_query", lambda *_, **__: FailedQuery())
+    before = sys.stderr
+    assert main.run(["pipeline", "run", "orders.toml"]) == 1
+    assert sys.stderr is before
+    printed = capsys.readouterr()
+    assert "batch time" in printed.out  # the table
+    assert printed.err == "moldau: sink a: no luck\n"
