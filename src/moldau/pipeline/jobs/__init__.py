@@ -9,7 +9,8 @@ Nouns, bottom-up:
                  the two ways to write one
     ready        pipelines that come along, by name
     formats      bytes of a record as columns, and back
-    session      Spark, with Java and Python found
+    session, worker_daemon
+                 Spark, with Java and Python found
     spark_messages, failures
                  Spark's errors in a line, and none of them hidden by another
     plan         tables of a pipeline as DataFrames

@@ -7,7 +7,6 @@ that is killed leaves the old state or the new one. Elsewhere Spark's own choice
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import tempfile
@@ -42,7 +41,6 @@ LOCAL_CHECKPOINT: Final = {
     f"{_STREAMING}checkpoint.fileChecksum.enabled": "false",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
-# Spark's Python writes every error to stderr, as JSON with the stack of Java in it; the pipeline tells it in a line.
 _STACK_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 LOCAL_MASTER: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
@@ -86,15 +84,29 @@ def start_session(
     import moldau.pipeline
 
     builder = SparkSession.builder.appName(name).master(master)
-    given = settings.get(JAVA_OPTIONS, "")
-    for setting, value in {**settings, JAVA_OPTIONS: f"{_logging(log_level, debug)} {given}".rstrip()}.items():
+    java = {JAVA_OPTIONS: f"{_logging(log_level, debug)} {settings.get(JAVA_OPTIONS, '')}".rstrip()}
+    for setting, value in {**_worker_settings(master), **settings, **java}.items():
         builder = builder.config(setting, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(log_level)
-    for logger in _STACK_LOGGERS:
-        logging.getLogger(logger).disabled = not debug
+    log_stacks(debug)
     moldau.pipeline.register(session)
     return session
+
+
+def log_stacks(wanted: bool) -> None:
+    """Spark's Python writes errors to stderr, as JSON with Java's stack in it; the pipeline tells them in a line."""
+    from pyspark.logger import PySparkLogger
+
+    for name in _STACK_LOGGERS:
+        # By Spark's function: a logger that this one has not made would fail with the fields that Spark gives it.
+        PySparkLogger.getLogger(name).disabled = not wanted
+
+
+def _worker_settings(master: str) -> dict[str, str]:
+    """Where workers are sure to have this package, which executors elsewhere and another Python may lack."""
+    is_ours = master.startswith("local") and os.environ.get("PYSPARK_PYTHON") == sys.executable
+    return {"spark.python.daemon.module": "moldau.pipeline.jobs.worker_daemon"} if is_ours else {}
 
 
 def _logging(log_level: str, debug: bool) -> str:
