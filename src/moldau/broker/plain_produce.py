@@ -99,7 +99,7 @@ def append_to(
 ) -> list[NotedBatch]:
     """Append the first batches that are ordinary ones; where they are."""
     try:
-        noted = append_plain(log, run, partition.leader_epoch)
+        noted = append_plain(log, run, partition.leader_epoch, log.validation.plain_length_max)
     except OSError as error:
         raise node.directories.failed(log, error) from error
     if noted and log.advance_high_watermark(log.log_end_offset):

@@ -277,15 +277,14 @@ class Connection(FramedProtocol):
 
     def answered(self, answer: Answer) -> None:
         """An answer that outlived its handler's call has been given."""
-        is_parked = answer.place == UNCOUNTED
-        if not is_parked:
+        if answer.place != UNCOUNTED:
             answer.place = UNCOUNTED
             self.uncount()
         unanswered = self._open
         if unanswered and unanswered[0].parts is not None and not (self._flush_due or self._dispatching):
             self._flush_due = True
             self._loop.call_soon(self._flush)
-            if is_parked and len(unanswered) == 1 and not self._blocks:
+            if len(unanswered) == 1 and not self._blocks:
                 self._write_ready()  # nothing can join it, and so consumers hear of a record before its producer does
 
     def uncount(self) -> None:
@@ -298,7 +297,8 @@ class Connection(FramedProtocol):
         else:
             self.active_at = self._loop.time()
             self._write_ready()
-            self.proceed()
+            if self._stalled and not self._owner.queue.is_in_line(self):  # who stands in line is called in turn
+                self.proceed()
 
     def _write_ready(self) -> None:
         """Write every answer whose turn has come."""

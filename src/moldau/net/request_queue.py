@@ -36,6 +36,9 @@ class RequestQueue:
         """`connection.proceed` is called once there is a place."""
         self._line[connection] = None
 
+    def is_in_line(self, connection: Stalled) -> bool:
+        return connection in self._line
+
     def leave_line(self, connection: Stalled) -> None:
         self._line.pop(connection, None)
 

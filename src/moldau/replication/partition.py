@@ -155,7 +155,8 @@ class Partition(Generic[LogT]):
             return ErrorCode.KAFKA_STORAGE_ERROR
         if not self.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if len(self.isr.maximal) < self.effective_min_isr:
+        in_sync = len(self.isr.maximal)
+        if in_sync < self.min_insync_replicas and in_sync < self.effective_min_isr:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE if self.log.high_watermark >= required_offset else None
 
@@ -337,7 +338,8 @@ class Partition(Generic[LogT]):
 
     @property
     def is_under_min_isr(self) -> bool:
-        return self.is_leader and len(self.isr.committed) < self.effective_min_isr
+        in_sync = len(self.isr.committed)
+        return in_sync < self.min_insync_replicas and self.is_leader and in_sync < self.effective_min_isr
 
     @property
     def is_at_min_isr(self) -> bool:

@@ -39,7 +39,7 @@ from moldau.storage.validation import LeaderValidation, follower_batches
 
 PRODUCER_EXPIRATION_MS = 24 * 60 * 60 * 1000  # producer.id.expiration.ms
 
-_CLIENT = AppendOrigin.CLIENT  # looking up a member of an enum costs more than the comparison
+_CLIENT, _COORDINATOR = AppendOrigin.CLIENT, AppendOrigin.COORDINATOR  # looking up a member costs more than comparing
 _new_tuple = tuple.__new__
 
 
@@ -160,10 +160,13 @@ class Log:
     ) -> AppendResult:
         """Check the batches, give them their offsets and this leader's epoch, and write them."""
         first_offset = self.log_end_offset
-        if origin is _CLIENT and append_plain(self, (data,), leader_epoch):
+        validation = self.validation
+        # What a coordinator writes is as it should be, and is not looked into.
+        length_max = validation.plain_length_max if origin is _CLIENT else validation.length_max
+        if (origin is _CLIENT or origin is _COORDINATOR) and append_plain(self, (data,), leader_epoch, length_max):
             values = first_offset, self.log_end_offset - 1, NO_TIMESTAMP, self.log_start_offset, False
             return _new_tuple(AppendResult, values)  # half the price of the constructor
-        data, batches, log_append_time = self.validation.batches(data, origin, first_offset, leader_epoch)
+        data, batches, log_append_time = validation.batches(data, origin, first_offset, leader_epoch)
         prepared = NOTHING_PREPARED
         if batches[0].producer_id >= 0 or len(batches) > 1:
             prepared = self.producer_state.prepare(

@@ -37,13 +37,13 @@ _unpack = HEADER.unpack_from
 _assign = ASSIGNED.pack_into
 
 
-def append_plain(log: Log, run: Sequence[Buffer], leader_epoch: int) -> list[NotedBatch]:
-    """Append a client's batches up to the first that is not an ordinary one; where those are that were appended."""
+def append_plain(log: Log, run: Sequence[Buffer], leader_epoch: int, length_max: int) -> list[NotedBatch]:
+    """Append batches up to the first that is not an ordinary one; where those are that were appended."""
     segment, state = log.segments.active, log.producer_state
     position = segment.size_bytes
     if not position or segment.is_full or leader_epoch != log.leader_epochs.latest_epoch:
         return []
-    base_offset, length_max = log.log_end_offset, log.validation.plain_length_max
+    base_offset = log.log_end_offset
     bytes_max, last_offset_max = log.settings.segment_bytes, segment.base_offset + RELATIVE_OFFSET_MAX
     first_timestamp, recent = segment.first_timestamp, log.recent
     timestamp_max = first_timestamp + log.segment_ms if first_timestamp >= 0 else NO_TIMESTAMP

@@ -33,24 +33,24 @@ _CLIENT = AppendOrigin.CLIENT  # looking up a member of an enum costs more than 
 class LeaderValidation:
     """The checks of one log's settings, worked out once."""
 
-    __slots__ = ("_clock", "_is_changing", "_is_stamped", "_length_max", "_needs_look", "_settings", "plain_length_max")
+    __slots__ = ("_clock", "_is_changing", "_is_stamped", "_needs_look", "_settings", "length_max", "plain_length_max")
 
     def __init__(self, settings: LogSettings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._length_max = settings.max_message_bytes - LOG_OVERHEAD_BYTES
+        self.length_max = settings.max_message_bytes - LOG_OVERHEAD_BYTES
         self._is_stamped = settings.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         bounded = min(settings.message_timestamp_before_max_ms, settings.message_timestamp_after_max_ms) < INT64_MAX
         self._needs_look = settings.compact or (bounded and not self._is_stamped)
         self._is_changing = self._is_stamped or settings.compression_type is not None
-        self.plain_length_max = -1 if self._needs_look or self._is_changing else self._length_max
-        """What a batch's length may be if the header is all that there is to check, and no batch is to be changed."""
+        self.plain_length_max = -1 if self._needs_look or self._is_changing else self.length_max
+        """What the length of a client's batch may be if the header is all that there is to check or to change."""
 
     def batches(self, data: Buffer, origin: AppendOrigin, next_offset: int, leader_epoch: int) -> ValidBatches:
         """The batches of a produce request with their offsets; `data` is changed in place if it can be."""
         data, batches = self._find(data)
         log_append_time = NO_TIMESTAMP
-        length_max, is_client = self._length_max, origin is _CLIENT
+        length_max, is_client = self.length_max, origin is _CLIENT
         for batch in batches:
             if batch.length > length_max:
                 raise self._too_large(batch)
@@ -103,7 +103,7 @@ class LeaderValidation:
         if settings.compression_type is not None:
             data, batches = _recompressed(data, batches, settings.compression_type, settings.compression_level)
         for batch in batches:
-            if batch.length > self._length_max:
+            if batch.length > self.length_max:
                 raise self._too_large(batch)
             if log_append_time != NO_TIMESTAMP:
                 batch.set_log_append_time(log_append_time)

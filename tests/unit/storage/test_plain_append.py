@@ -13,9 +13,12 @@ from moldau.base.errors import MoldauError
 from moldau.records.batch import Buffer, Producer
 from moldau.storage.log import AppendResult, Log
 from moldau.storage.plain_append import append_plain
+from moldau.storage.producer_append import AppendOrigin
 from moldau.storage.segment import NotedBatch
 from moldau.testing.disk import SimulatedDisk
 from tests.unit.storage.log_workbench import START_MS, Workbench, batch
+
+ORIGINS = AppendOrigin.CLIENT, AppendOrigin.COORDINATOR
 
 
 def filled(seed: int) -> tuple[SimulatedDisk, Log, list[AppendResult | str]]:
@@ -37,7 +40,10 @@ def filled(seed: int) -> tuple[SimulatedDisk, Log, list[AppendResult | str]]:
         if random.random() < 0.1:
             sent[random.randrange(16, len(sent))] ^= 1 << random.randrange(8)
         try:
-            result = log.append_as_leader(sent, random.choice([3, 3, 3, 4]) if log.log_end_offset > 20 else 2)
+            epoch = random.choice([3, 3, 3, 4]) if log.log_end_offset > 20 else 2
+            # What coordinators write outside of transactions has no producer.
+            origin = random.choice(ORIGINS) if producer_id < 0 else AppendOrigin.CLIENT
+            result = log.append_as_leader(sent, epoch, origin)
             sequences[producer_id] = sequences.get(producer_id, 0) + (0 if result.duplicate else len(values))
             outcomes.append(result)
         except MoldauError as error:
@@ -49,8 +55,8 @@ def filled(seed: int) -> tuple[SimulatedDisk, Log, list[AppendResult | str]]:
 def test_both_ways_write_the_same_log(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plainly: list[bool] = []
 
-    def watched(log: Log, run: Sequence[Buffer], leader_epoch: int) -> list[NotedBatch]:
-        noted = append_plain(log, run, leader_epoch)
+    def watched(log: Log, run: Sequence[Buffer], leader_epoch: int, length_max: int) -> list[NotedBatch]:
+        noted = append_plain(log, run, leader_epoch, length_max)
         plainly.append(bool(noted))
         return noted
 
