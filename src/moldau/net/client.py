@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 from moldau.base.errors import Disconnected, MalformedMessage, RequestTimedOut
@@ -26,6 +26,7 @@ from moldau.protocol.api import ApiKey, response_class
 from moldau.protocol.codec import decode, encode_parts
 from moldau.protocol.headers import decode_response_header, encode_request_header
 from moldau.protocol.schema import Message
+from moldau.protocol.varint import Buffer
 
 # Shorter requests are joined: one copy into one piece costs less than many pieces handed to the kernel.
 SHORT_BYTES_MAX = 16 * 1024
@@ -62,6 +63,10 @@ class DirectAnswer:
         self._loop.call_soon(self._then, None, error)
 
 
+# Reads an answer by itself, without the codec; False leaves it to the codec.
+Reader = Callable[[memoryview, int], bool]
+
+
 class InFlight(NamedTuple):
     """A request that waits for its answer."""
 
@@ -70,6 +75,7 @@ class InFlight(NamedTuple):
     version: int
     answer: asyncio.Future[Any] | DirectAnswer
     deadline: float
+    reader: Reader | None = None
 
 
 class ClientConnection(FramedProtocol):
@@ -96,6 +102,10 @@ class ClientConnection(FramedProtocol):
         self.closed: Disconnected | None = None
 
     # -- asking
+
+    @property
+    def client_id(self) -> str | None:
+        return self._options.client_id
 
     @property
     def in_flight(self) -> int:
@@ -128,6 +138,34 @@ class ClientConnection(FramedProtocol):
         """The same, but `then(response, None)` is called as soon as the answer is read, or `then(None, error)`."""
         self._send(request, version, DirectAnswer(self._loop, then), None)
 
+    def send_known(
+        self,
+        parts: Sequence[Buffer],
+        response: type[Message],
+        version: int,
+        reader: Reader,
+        then: Told,
+    ) -> None:
+        """Write a request whose bytes are known, with `next_correlation_id` in them, to be called only if `can_send`.
+
+        `reader(frame, correlation_id)` may read the answer; if it returns False, `then` is told as by `send_then`.
+        """
+        if self.closed is not None:
+            raise Disconnected(str(self.closed))
+        self._correlation_id = correlation_id = self.next_correlation_id
+        self.active_at = now = self._loop.time()
+        self._write_parts(parts)
+        deadline = now + self._options.request_timeout_ms / 1000
+        self._in_flight.append(
+            InFlight(correlation_id, response, version, DirectAnswer(self._loop, then), deadline, reader)
+        )
+        if self._timer is None or deadline < self._timer.when():
+            self._wait_until(deadline)
+
+    @property
+    def next_correlation_id(self) -> int:
+        return self._correlation_id % CORRELATION_ID_MAX + 1
+
     def _send(
         self, request: Message, version: int, answer: asyncio.Future[Any] | DirectAnswer, timeout_ms: float | None
     ) -> None:
@@ -158,16 +196,17 @@ class ClientConnection(FramedProtocol):
             raise Disconnected(str(self.closed))
         assert self.can_send, "who does not look at can_send awaits request()"
         parts = encode_parts(request, version)
-        correlation_id = self._correlation_id % CORRELATION_ID_MAX + 1
+        correlation_id = self.next_correlation_id
         header = encode_request_header(request.KEY, version, correlation_id, self._options.client_id)
         self._correlation_id = correlation_id
         self.active_at = self._loop.time()
-        size = len(header) + sum(map(len, parts))
-        frame = [pack_size(size), header, *parts]
-        if size < SHORT_BYTES_MAX:
-            self._transport.write(b"".join(frame))
+        self._write_parts([pack_size(len(header) + sum(map(len, parts))), header, *parts])
+
+    def _write_parts(self, parts: Sequence[Buffer]) -> None:
+        if sum(map(len, parts)) < SHORT_BYTES_MAX:
+            self._transport.write(b"".join(parts))
         else:
-            self._transport.writelines(frame)
+            self._transport.writelines(parts)
 
     async def _room(self, timeout_ms: float) -> None:
         """Wait until there is room; the first to come is the first to go on."""
@@ -221,6 +260,11 @@ class ClientConnection(FramedProtocol):
             self._break_off(f"{self.address} sent an answer that nobody waits for")
             return
         oldest = self._in_flight[0]
+        if oldest.reader is not None and oldest.reader(frame, oldest.correlation_id):
+            self._in_flight.popleft()
+            if self._waiting:
+                self._let_next_in()
+            return
         try:
             correlation_id, position = decode_response_header(frame, oldest.response, oldest.version)
             if correlation_id != oldest.correlation_id:

@@ -26,6 +26,8 @@ from moldau.clients.producer.accumulator import NEVER_MS, PartitionQueue, Record
 from moldau.clients.producer.batch import ProducerBatch
 from moldau.clients.producer.delivery import FENCED, OF_METADATA, Deliveries
 from moldau.clients.producer.sequences import Sequences
+from moldau.clients.producer.single_produce import VERSIONS as SINGLE_VERSIONS
+from moldau.clients.producer.single_produce import SingleProduce
 from moldau.clients.records import TopicPartition
 from moldau.net.client import ClientConnection
 from moldau.protocol.messages.produce import (
@@ -45,6 +47,7 @@ _BATCHES_SINCE = 3
 _REQUEST_OVERHEAD_BYTES = 256
 
 Sent = list[tuple[PartitionQueue, ProducerBatch]]
+Built = tuple[PartitionQueue, ProducerBatch, Any]  # the last is the batch's bytes
 
 
 class Transaction(Protocol):
@@ -106,6 +109,8 @@ class Sender:
         self._need_producer_id = need_producer_id
         self._transaction = transaction
         self._brokers: dict[int, _Broker] = {}
+        self._singles: dict[TopicPartition, SingleProduce] = {}
+        self._has_singles = options.acks != 0 and transaction is None
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
@@ -263,26 +268,26 @@ class Sender:
         except MoldauError as error:
             self._deliveries.give_up(self._accumulator.take(broker.ready[0]), error, known=True)
             return
-        topics: dict[str, TopicProduceData] = {}
-        sent: Sent = []
+        built: list[Built] = []
         size = _REQUEST_OVERHEAD_BYTES
         for queue in broker.ready:
-            if sent and size + queue.batches[0].size_bytes > self._options.request_bytes_max:
+            if built and size + queue.batches[0].size_bytes > self._options.request_bytes_max:
                 break
             batch = self._accumulator.take(queue)
             data = self._build(batch, version)
             if data is None:
                 continue
             size += len(data)
-            name, partition = queue.topic_partition
-            topic = topics.get(name)
-            if topic is None:
-                topic = topics[name] = TopicProduceData(name=name)
-            topic.partition_data.append(PartitionProduceData(index=partition, records=data))
             queue.in_flight += 1
-            sent.append((queue, batch))
-        if sent:
-            self._write(node_id, broker, connection, version, sent, list(topics.values()))
+            built.append((queue, batch, data))
+        if not built:
+            return
+        self.requests += 1
+        broker.in_flight += 1
+        if len(built) == 1 and self._has_singles and version in SINGLE_VERSIONS:
+            self._write_single(node_id, broker, connection, version, *built[0])
+        else:
+            self._write(node_id, broker, connection, version, built)
 
     def _build(self, batch: ProducerBatch, version: int) -> Any:
         producer = self._sequences.assign(batch) if self._sequences is not None else NO_PRODUCER
@@ -302,24 +307,69 @@ class Sender:
         broker: _Broker,
         connection: ClientConnection,
         version: int,
-        sent: Sent,
-        topics: list[TopicProduceData],
+        built: list[Built],
     ) -> None:
         options = self._options
-        request = ProduceRequest(acks=options.acks, timeout_ms=options.request_timeout_ms, topic_data=topics)
+        topics: dict[str, TopicProduceData] = {}
+        for queue, _, data in built:
+            name, partition = queue.topic_partition
+            topic = topics.get(name)
+            if topic is None:
+                topic = topics[name] = TopicProduceData(name=name)
+            topic.partition_data.append(PartitionProduceData(index=partition, records=data))
+        request = ProduceRequest(
+            acks=options.acks, timeout_ms=options.request_timeout_ms, topic_data=list(topics.values())
+        )
         if self._transaction is not None:
             request.transactional_id = self._transaction.transactional_id
-        self.requests += 1
         if options.acks == 0:
             connection.tell(request, version)
-            for queue, batch in sent:
+            broker.in_flight -= 1
+            for queue, batch, _ in built:
                 queue.in_flight -= 1
                 self._deliveries.written(batch, -1)
             self._loop.call_soon(self.tell_progress)
             return
-        broker.in_flight += 1
+        sent = [(queue, batch) for queue, batch, _ in built]
         sent_ms = self._cluster.clock.monotonic_ms()
         connection.send_then(request, version, partial(self._answered, node_id, broker, sent, sent_ms))
+
+    def _write_single(
+        self,
+        node_id: int,
+        broker: _Broker,
+        connection: ClientConnection,
+        version: int,
+        queue: PartitionQueue,
+        batch: ProducerBatch,
+        data: Any,
+    ) -> None:
+        of = queue.topic_partition
+        single = self._singles.get(of)
+        if single is None or single.version != version:
+            options = self._options
+            single = self._singles[of] = SingleProduce(
+                of, version, options.acks, options.request_timeout_ms, connection.client_id
+            )
+        sent_ms = self._cluster.clock.monotonic_ms()
+
+        def read(frame: memoryview, correlation_id: int) -> bool:
+            written = single.written(frame, correlation_id)
+            if written is None:
+                return False
+            self._count_answer(broker, sent_ms)
+            queue.in_flight -= 1
+            self._deliveries.written(batch, *written)
+            self._go_on()
+            return True
+
+        connection.send_known(
+            single.parts(connection.next_correlation_id, data),
+            ProduceResponse,
+            version,
+            read,
+            partial(self._answered, node_id, broker, [(queue, batch)], sent_ms),
+        )
 
     # -- answers
 
@@ -332,10 +382,7 @@ class Sender:
         response: ProduceResponse | None,
         failure: Exception | None,
     ) -> None:
-        broker.in_flight -= 1
-        latency_ms = self._cluster.clock.monotonic_ms() - sent_ms
-        self.request_latency_ms += latency_ms
-        self.request_latency_max_ms = max(self.request_latency_max_ms, latency_ms)
+        self._count_answer(broker, sent_ms)
         for queue, _ in sent:
             queue.in_flight -= 1
         if response is not None:
@@ -348,7 +395,18 @@ class Sender:
             self._cluster.request_update()
             for queue, batch in sent:
                 self._deliveries.refused(queue, batch, code, f"broker {node_id}: {failure}")
-        self.tell_progress()
+        self._go_on()
+
+    def _count_answer(self, broker: _Broker, sent_ms: float) -> None:
+        broker.in_flight -= 1
+        latency_ms = self._cluster.clock.monotonic_ms() - sent_ms
+        self.request_latency_ms += latency_ms
+        if latency_ms > self.request_latency_max_ms:
+            self.request_latency_max_ms = latency_ms
+
+    def _go_on(self) -> None:
+        if self.on_progress:
+            self.tell_progress()
         if self._accumulator.waiting:
             self.wake()
 
