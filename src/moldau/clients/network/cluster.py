@@ -159,9 +159,9 @@ class Cluster:
         Raises TimedOut, TopicMissing if brokers do not know it, or at once the ApiError of a topic that will never be:
         not authorized, not a name.
         """
-        self.add_topics([name])
         deadline_ms = self.clock.monotonic_ms() + timeout_ms
         while True:
+            self.add_topics([name])
             topic = self.metadata.topics.get(name)
             if topic is not None and topic.error is ErrorCode.NONE and topic.partitions:
                 return topic
@@ -178,6 +178,7 @@ class Cluster:
     def _not_present(self, name: str, timeout_ms: float, waited: TimedOut | None = None) -> TimedOut:
         """Why a topic is not known: nobody answers, or those who do have no such topic. The first words are Java's."""
         topic = self.metadata.topics.get(name)
+        self._refresher.forget_unknown(name)
         seen = "" if topic is None else f": {topic.error.name}"
         text = f"Topic {name} not present in metadata after {timeout_ms:.0f} ms{seen}"
         # The last pause between two answers may have been cut short, which says nothing about the brokers.

@@ -52,8 +52,13 @@ class MetadataRefresher:
         for name in names:
             if name not in self._topics:
                 self._topics[name] = None
-                if name not in self.metadata.topics:
+                known = self.metadata.topics.get(name)
+                if known is None or known.error:
                     self._urgent = True
+
+    def forget_unknown(self, name: str) -> None:
+        """Nobody waits for a topic any more that is not there: who asks for it again asks for it as a new one."""
+        self._topics.pop(name, None)
 
     def set_topics(self, names: Iterable[str]) -> None:
         wanted = dict.fromkeys(names)
