@@ -116,8 +116,15 @@ class ProducerCore:
         if not wake_threadsafe:
             self.accumulator.hurry = self.sender.hurry
         self.cluster.on_update(self._learn)
-        # None where every record has to go the general way.
-        self.plain_append = self._plain_append()
+        # The short way of records, by topic; none where every record has to go the general way.
+        self.plain_appends: dict[str, PlainAppend] = {}
+        self._takes_plain = (
+            self._serialize_value is None
+            and self._interceptors is None
+            and self._partitioner is None
+            and self.transactions is None
+            and self._record_bytes_max >= PLAIN_BYTES_MAX
+        )
 
     # -- appending, in the caller's thread
 
@@ -179,12 +186,6 @@ class ProducerCore:
             self._record_bytes_max,
         )
 
-    def _plain_append(self) -> PlainAppend | None:
-        takes_bytes = self._serialize_value is None and self._interceptors is None and self._partitioner is None
-        if not takes_bytes or self.transactions is not None or self._record_bytes_max < PLAIN_BYTES_MAX:
-            return None
-        return plain_append(self.accumulator, self.cluster.clock)
-
     def refuse(self, error: MoldauError) -> None:
         """From now on nothing is taken."""
         self.lose(error)
@@ -193,7 +194,8 @@ class ProducerCore:
     def lose(self, error: MoldauError) -> None:
         """The same without any lock: in a forked child one may be held by a thread that does not exist there."""
         self.unusable = error
-        self.plain_append = None
+        self._takes_plain = False
+        self.plain_appends.clear()
 
     def intercepted(self, record: ProducerRecord, callback: Callback | None) -> tuple[ProducerRecord, Callback]:
         assert self._interceptors is not None
@@ -235,7 +237,10 @@ class ProducerCore:
             left_ms = deadline_ms - self.cluster.clock.monotonic_ms()
             known = await self.cluster.topic(topic, max(0.0, left_ms))
             if partition is None or partition < len(known.partitions):
-                return self.accumulator.topic(known)
+                queues = self.accumulator.topic(known)
+                if self._takes_plain:
+                    self.plain_appends[topic] = plain_append(self.accumulator, queues, self.cluster.clock)
+                return queues
             if left_ms <= 0:
                 raise TimedOut(
                     f"Partition {partition} of topic {topic} with partition count {len(known.partitions)} "

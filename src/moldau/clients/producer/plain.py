@@ -50,6 +50,7 @@ class Producer:
             raise
         self._background.on_unusable = self._lost_loop
         self._topics = self._core.accumulator.topics
+        self._plain_appends = self._core.plain_appends
 
     def send(
         self,
@@ -65,21 +66,19 @@ class Producer:
 
         Raises, within `max.block.ms`, if the record cannot be taken: then nothing else will be heard of it.
         """
-        core = self._core
-        append = core.plain_append
         if (
-            append is not None
-            and type(value) is bytes
-            and key is None
+            key is None
             and headers is None
             and partition is None
             and timestamp is None
             and on_delivery is None
-            and topic in self._topics
+            and type(value) is bytes
+            and topic in self._plain_appends
         ):
-            future = append(self._topics[topic], value)
+            future = self._plain_appends[topic](value)
             if future is not None:
                 return future
+        core = self._core
         core.check_usable()
         if core.has_interceptors:
             given = ProducerRecord(topic, value, key, headers, partition, timestamp)

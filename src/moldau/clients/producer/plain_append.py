@@ -2,8 +2,8 @@
 
 It takes the steps of `core.append`, `RecordAccumulator.append` and `ProducerBatch.append` in one call, for bytes
 without key, headers, timestamp, partition and callback that fit into the batch which is being filled; whatever it does
-not expect it leaves, untouched, to the general way. The pieces of a record are put down one after the other and joined
-when the batch is built.
+not expect it leaves, untouched, to the general way. There is a function for each topic. The pieces of a record are put
+down one after the other and joined when the batch is built.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ _LENGTHS = tuple(b"\1" + varint for varint in SMALL_VARINTS)
 _NO_HEADERS = encode_varint(0)
 _new_future = tuple.__new__
 
-PlainAppend = Callable[[TopicQueues, bytes], RecordFuture | None]
+PlainAppend = Callable[[bytes], RecordFuture | None]
 
 
-def plain_append(accumulator: RecordAccumulator, clock: Clock) -> PlainAppend:
-    """The function for one accumulator; it gives None where the general way has to be taken."""
+def plain_append(accumulator: RecordAccumulator, topic: TopicQueues, clock: Clock) -> PlainAppend:
+    """The function for one topic; it gives None where the general way has to be taken."""
     lock = accumulator.lock
-    now_ms = clock.now_ms
+    now_ns = clock.now_ns
+    varints, times, lengths = SMALL_VARINTS, _TIMES, _LENGTHS
 
-    def append(topic: TopicQueues, value: bytes) -> RecordFuture | None:
+    def append(value: bytes) -> RecordFuture | None:
         length = len(value)
-        if length >= PLAIN_BYTES_MAX or topic.sticky_batch.closed:
+        if length >= PLAIN_BYTES_MAX:
             return None
-        timestamp = now_ms()
+        timestamp = now_ns() // 1_000_000
         with lock:
             batch = topic.sticky_batch
             index = batch.count
@@ -49,8 +50,7 @@ def plain_append(accumulator: RecordAccumulator, clock: Clock) -> PlainAppend:
             records_bytes = batch.records_bytes + body + (1 if body < _ONE_BYTE else 2)
             if records_bytes > batch.room_bytes:
                 return None
-            varints = SMALL_VARINTS
-            batch.parts += (varints[body], _TIMES[delta], varints[index], _LENGTHS[length], value, _NO_HEADERS)
+            batch.parts += (varints[body], times[delta], varints[index], lengths[length], value, _NO_HEADERS)
             batch.records_bytes = records_bytes
             batch.count = index + 1
             if timestamp > batch.max_timestamp:

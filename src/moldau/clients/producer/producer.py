@@ -48,16 +48,15 @@ class Producer:
         """
         core = self._core
         if (
-            core.plain_append is not None
-            and type(value) is bytes
-            and key is None
+            key is None
             and headers is None
             and partition is None
             and timestamp is None
             and on_delivery is None
-            and topic in core.accumulator.topics
+            and type(value) is bytes
+            and topic in core.plain_appends
         ):
-            future = core.plain_append(core.accumulator.topics[topic], value)
+            future = core.plain_appends[topic](value)
             if future is not None:
                 return future
         core.check_usable()

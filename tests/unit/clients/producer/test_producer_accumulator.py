@@ -50,9 +50,9 @@ class Bench:
 
 def test_records_of_12_bytes_fill_a_batch_of_16384_with_819_to_16377() -> None:
     bench = Bench(linger_ms=1000)
-    quick = plain_append(bench.accumulator, bench.clock)
+    quick = plain_append(bench.accumulator, bench.topic, bench.clock)
     for _ in range(820):
-        if quick(bench.topic, b"hello world ") is None:
+        if quick(b"hello world ") is None:
             bench.append(b"hello world ")
     full, begun = bench.topic.queues[0].batches
     assert (full.count, len(full.build())) == (819, 16377)
@@ -172,12 +172,12 @@ def test_both_ways_of_appending_write_the_same_records(
     codec: CompressionType, values: list[tuple[bytes, bool, int]], wide: int
 ) -> None:
     bench = Bench(linger_ms=1000, batch_bytes=100_000, compression_type=codec)
-    quick = plain_append(bench.accumulator, bench.clock)
+    quick = plain_append(bench.accumulator, bench.topic, bench.clock)
     expected = []
     for value, is_quick, pause_ms in [*values, (b"w" * wide, True, 0)]:
         bench.clock.advance(pause_ms)
         expected.append((bench.clock.now_ms(), value))
-        if not is_quick or quick(bench.topic, value) is None:
+        if not is_quick or quick(value) is None:
             assert bench.append(value) is not None
     batch = bench.accumulator.take(bench.topic.queues[0])
     built = RecordBatch(batch.build(), 0)
