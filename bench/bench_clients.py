@@ -2,8 +2,9 @@
 
 The broker is `moldau serve` in a process of its own, a topic has six partitions, and everybody gets the same settings:
 acks from all, batches of up to 256 KiB, 5 ms of linger. A run sends a fixed number of records and ends when the last is
-acknowledged. Rates are medians of runs that alternate. A single send is without linger, and is waited for: awaited with
-`moldau.aio`, by `result()` with the plain producer, which has to wake two threads, and by `flush` with confluent-kafka.
+acknowledged. Rates are medians of runs that alternate. A single send is without linger, idempotent as ours is by
+default, and is waited for: awaited with `moldau.aio`, by `result()` with the plain producer, which has to wake two
+threads, and by `flush` with confluent-kafka.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from bench.moldau_server import MoldauServer
 from moldau import Producer, aio
 
 PARTITIONS = 6
-REPETITIONS = 3
+REPETITIONS = 5
 BATCH_BYTES = 262_144
 LINGER_MS = 5
-ROUND_TRIPS = 300
+ROUND_TRIPS = 1_000
 # How many records a run has: so many that it takes about a second.
-RECORDS = {100: 200_000, 1000: 60_000}
-SLOW_RECORDS = 20_000  # of clients that are slower by a factor of ten
+RECORDS = {100: 500_000, 1000: 300_000}
+SLOW_RECORDS = 60_000  # of clients that are slower by a factor of five or more
 COLUMN_RECORDS = 600_000
 
 Run = Callable[[str, str, bytes], float]
@@ -148,7 +149,9 @@ def our_awaited_round_trip_ms(bootstrap: str, topic: str) -> float:
 
 def confluents_round_trip_ms(bootstrap: str, topic: str) -> float:
     times = []
-    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 0, "enable.idempotence": True, "log_level": 0}
+    )
     for _ in range(ROUND_TRIPS):
         started_s = time.perf_counter()
         producer.produce(topic, b"ping")

@@ -18,8 +18,8 @@ from bench.bench_broker_process import BrokerProcess
 from bench.measure import Row
 from moldau import Consumer, Producer
 
-REPETITIONS = 3
-RECORDS = {100: 400_000, 1000: 60_000}
+REPETITIONS = 5
+RECORDS = {100: 1_500_000, 1000: 300_000}
 POLL_RECORDS = 500
 POLL_S = 5.0
 

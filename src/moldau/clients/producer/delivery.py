@@ -140,9 +140,10 @@ class Deliveries:
             self._on_lost(error)
         self._finish(batch, -1, NO_TIMESTAMP, error)
 
-    def expire(self, now_ms: float) -> None:
-        """Give up what is older than `delivery.timeout.ms`, waiting or in flight."""
-        for batch in self._accumulator.overdue(now_ms - self._timeout_ms):
+    def expire(self, now_ms: float) -> bool:
+        """Give up what is older than `delivery.timeout.ms`, waiting or in flight; whether there was any."""
+        overdue = self._accumulator.overdue(now_ms - self._timeout_ms)
+        for batch in overdue:
             if batch.done:
                 continue
             self._accumulator.withdraw(batch)
@@ -155,10 +156,11 @@ class Deliveries:
                 ),
                 known=False,
             )
+        return bool(overdue)
 
-    @property
-    def next_expiry_ms(self) -> float:
-        return self._accumulator.oldest_ms() + self._timeout_ms
+    def next_expiry_ms(self, now_ms: float) -> float:
+        """When something may run out of time next; what is not there yet takes the whole time from now on."""
+        return min(self._accumulator.oldest_ms(), now_ms) + self._timeout_ms
 
     def _may_retry(self, batch: ProducerBatch, code: ErrorCode) -> bool:
         if not self._may_send() or batch.attempts >= self._retries:

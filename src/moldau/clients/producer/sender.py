@@ -116,6 +116,7 @@ class Sender:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = NEVER_MS
         self._unknown = False
+        self._expiry_ms = 0.0  # nothing runs out of time before
 
     # -- when
 
@@ -145,18 +146,17 @@ class Sender:
         accumulator = self._accumulator
         accumulator.sleeps_until_ms = NEVER_MS  # whoever appends from here on wakes this again
         now_ms = self._cluster.clock.monotonic_ms()
-        expiry_ms = self._deliveries.next_expiry_ms
-        if expiry_ms <= now_ms:
-            self._deliveries.expire(now_ms)
-            self.tell_progress()
-            expiry_ms = self._deliveries.next_expiry_ms
+        if now_ms >= self._expiry_ms:
+            if self._deliveries.expire(now_ms):
+                self.tell_progress()
+            self._expiry_ms = self._deliveries.next_expiry_ms(now_ms)
         next_ms = self._find_ready(now_ms)
         for node_id, broker in list(self._brokers.items()):
             if broker.ready:
                 next_ms = min(next_ms, self._serve(node_id, broker, now_ms))
         if self._unknown:
             self._cluster.request_update()
-        self._sleep(min(next_ms, expiry_ms), now_ms)
+        self._sleep(min(next_ms, self._expiry_ms), now_ms)
 
     def stop(self) -> None:
         self.stopped = True
