@@ -12,4 +12,5 @@ class Session:
     client_software_name: str = "unknown"
     client_software_version: str = "unknown"
     last_produced: tuple[str, int] | None = None
+    last_committed: list[tuple[str, int]] | None = None
     """The partition of the last produce, if that was an ordinary one (see `repeated_produce`)."""

@@ -18,6 +18,7 @@ from moldau.broker.call import Call
 from moldau.broker.coordinated import Done, answering
 from moldau.broker.handlers import handles
 from moldau.broker.offset_topics import name_topics, take_out_unknown
+from moldau.broker.repeated_commit import expect_repetition
 from moldau.cluster.errors import CoordinationError
 from moldau.coordinator.group.zookeeper_offsets import store_offset
 from moldau.protocol.api import ApiKey
@@ -63,8 +64,15 @@ def offset_commit(node: Node, request: OffsetCommitRequest, call: Call) -> Offse
     if call.version == 0:
         node.supervisor.start("store offsets", partial(store, node, request, done), OnFailure.LOG)
     else:
-        node.groups.commit(request, call.version, done)
+        node.groups.commit(request, call.version, done if others else partial(repeatable, node, request, call, answer))
     return None
+
+
+def repeatable(node: Node, request: OffsetCommitRequest, call: Call, answer: Done, outcome: Any) -> None:
+    """Answer, and expect the next commit to be like this one if it went well."""
+    if not isinstance(outcome, ApiError):
+        expect_repetition(node, request, call, outcome)
+    answer(outcome)
 
 
 def merge(request: OffsetCommitRequest, others: list[OffsetCommitResponseTopic], answer: Done, outcome: Any) -> None:

@@ -122,6 +122,12 @@ class GroupCoordinator:
         now_ms = self._clock.now_ms()
         self._run(request.group_id, lambda shard: shard.commits.commit(request, version, now_ms), done)
 
+    def commit_now(self, request: OffsetCommitRequest, version: int) -> bool:
+        """Commit if that waits for nobody; False if nothing was done, and the general way has to be taken."""
+        now_ms = self._clock.now_ms()
+        partition = _partition_of(request.group_id, self.partitions)
+        return self.runtime.run_now(partition, lambda shard: shard.commits.commit(request, version, now_ms))
+
     def commit_in_transaction(self, request: TxnOffsetCommitRequest, done: Done) -> None:
         _require_group_id(request.group_id)
         now_ms = self._clock.now_ms()

@@ -48,6 +48,10 @@ Done = Callable[[Any], None]
 """Called once with the response, or with the `ApiError` that is the answer."""
 
 
+def _nobody(_outcome: Any) -> None:
+    """Is told."""
+
+
 class Written(NamedTuple):
     """A result whose records wait to be appended or replicated, and who is told."""
 
@@ -105,6 +109,28 @@ class ActiveShard:
             self._stage(Written(result, done, 0))
         else:
             self._when_replicated([Written(result, done, 0)])
+
+    def run_now(self, operation: Callable[[Any], Result[Any]]) -> bool:
+        """Carry out an operation that only writes records, if they are replicated when they are written.
+
+        False if they would have to wait, for followers or for what was decided before, or if anything is wrong: then
+        nothing was done, and `run` finds out the same and says so.
+        """
+        partition = self._replicas.partitions.get(self.key)
+        if self._staged or partition is None or partition.remote_replicas:
+            return False
+        try:
+            result = operation(self.shard)
+            self._check(result)
+            assert result.is_replayed
+            assert result.on_append is None
+            self._append_together([Written(result, _nobody, 0)])
+        except ApiError:
+            return False
+        for key, value in result.records:
+            self.shard.replay(key, value, result.producer.producer_id)
+        assert self._replicas.replicated_to(self.key, self._end_offset) is ErrorCode.NONE, "there are no followers"
+        return True
 
     @property
     def is_settled(self) -> bool:
@@ -175,9 +201,13 @@ class ActiveShard:
         staged, self._staged = self._staged, []
         if not staged or self._is_over:
             return
-        limit_bytes = self._replicas.log(self.key).settings.max_message_bytes if self._is_led() else 0
+        limit_bytes = -1
         while staged:
-            together = self._first_of(staged, limit_bytes)
+            together = 1
+            if len(staged) > 1:  # one alone, as most are, has been found to fit
+                if limit_bytes < 0:
+                    limit_bytes = self._replicas.log(self.key).settings.max_message_bytes if self._is_led() else 0
+                together = self._first_of(staged, limit_bytes)
             try:
                 self._append_together(staged[:together])
             except ApiError as error:
@@ -210,13 +240,15 @@ class ActiveShard:
         if not records:
             return
         producer = next(written.result.producer for written in together if written.result.records)
+        is_transactional = producer.producer_id != NO_PRODUCER_ID
+        if is_transactional:
+            producer = Producer(producer.producer_id, producer.producer_epoch, NO_SEQUENCE)
         now_ms = self._clock.now_ms()
-        transactional = producer.producer_id != NO_PRODUCER_ID
         batch = build_batch(
             [(offset, now_ms, key, value, ()) for offset, (key, value) in enumerate(records)],
             self._compression,
-            producer=Producer(producer.producer_id, producer.producer_epoch, NO_SEQUENCE),
-            transactional=transactional,
+            producer=producer,
+            transactional=is_transactional,
         )
         self._append(batch)
 

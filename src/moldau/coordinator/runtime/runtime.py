@@ -99,6 +99,11 @@ class Runtime(Generic[S]):
         else:
             done(self._refusal(standing))
 
+    def run_now(self, partition: int, operation: Callable[[S], Result[Any]]) -> bool:
+        """Carry out an operation whose answer is known and waits for nobody; False if nothing was done."""
+        standing = self._standings.get(partition)
+        return standing is not None and standing.active is not None and standing.active.run_now(operation)
+
     def shard(self, partition: int) -> S:
         """The shard, to look at what need not be replicated."""
         standing = self._standings.get(partition)
