@@ -17,6 +17,7 @@ from bench.load.program import Figures, answer
 FLUSH_S_MAX = 120
 PARTITION = 0
 QUEUED_MAX = 500_000
+REPLICATED_S_MAX = 120
 POLL_EVERY = 1_000  # records; so that reports of delivery never pile up
 
 
@@ -34,7 +35,7 @@ def produce(topic: str, records: int, record_bytes: int, bootstrap: str = "", ac
     send(producer, topic, value, records - 1)
     took_s = time.perf_counter() - started_s
     if bootstrap:
-        assert log_end_offset(bootstrap, topic) == records, (log_end_offset(bootstrap, topic), records)
+        await_high_watermark(bootstrap, topic, records)
     return {"records_per_s": (records - 1) / took_s, "mb_per_s": (records - 1) * record_bytes / took_s / 1e6}
 
 
@@ -54,11 +55,18 @@ def send(producer: Any, topic: str, value: bytes, records: int) -> None:
     assert left == 0, f"{left} of {records} records were not acknowledged"
 
 
-def log_end_offset(bootstrap: str, topic: str) -> int:
+def await_high_watermark(bootstrap: str, topic: str, records: int) -> None:
+    """Until all records can be read; with acks=1 followers may be behind."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
-    _low, high = consumer.get_watermark_offsets(TopicPartition(topic, PARTITION), timeout=30)
+    deadline = time.monotonic() + REPLICATED_S_MAX
+    while True:
+        _low, high = consumer.get_watermark_offsets(TopicPartition(topic, PARTITION), timeout=30)
+        if high == records:
+            break
+        assert high < records, (high, records)
+        assert time.monotonic() < deadline, (high, records)
+        time.sleep(0.05)
     consumer.close()
-    return int(high)
 
 
 if __name__ == "__main__":
