@@ -46,6 +46,8 @@ def normal(text: str, leave_out: str = r"(?!)") -> list[str]:
     text = re.sub(leave_out, "", text.replace('"', ""))
     text = re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[:,.]\d{3}", "TIME", text)
     text = re.sub(r"[0-9.]+(?= (?:ms|records/sec|MB/sec))", "N", text)
+    # Java lists log directories in the order of the hashes of their names.
+    text = re.sub(r",?(?=\{partitions:)|(?=\]\}\],version)", "\n", text)
     return sorted(line.rstrip() for line in text.splitlines() if line.strip())
 
 

@@ -118,16 +118,18 @@ def test_top_draws_on_a_terminal_until_it_is_ended(address: str, filled: str) ->
     process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
     drawn = b""
+    readable = select.poll()  # unlike `select` it takes descriptors from 1024 on, which a long run of tests has
+    readable.register(leader, select.POLLIN)
     try:
         ends_at = time.monotonic() + END_S_MAX
         while b"WRITTEN/S" not in drawn and time.monotonic() < ends_at:
-            if select.select([leader], [], [], 0.2)[0]:
+            if readable.poll(200):
                 drawn += os.read(leader, 65536)
         assert b"records written a second" in drawn
         process.send_signal(signal.SIGINT)
         with suppress(OSError):  # how a terminal ends; nobody reading it would let the command wait for ever
             while process.poll() is None and time.monotonic() < ends_at:
-                if select.select([leader], [], [], 0.1)[0]:
+                if readable.poll(100):
                     drawn += os.read(leader, 65536)
         assert process.wait(END_S_MAX) == 0
         assert b"Traceback" not in drawn
