@@ -7,6 +7,7 @@ Nouns, bottom-up:
     source/       `read` and `readStream` of `format("moldau")`
     sink/         `write` and `writeStream` of it
     datasource    MoldauDataSource: what Spark is told
+    worker_environment   what Spark adds to it, added beforehand
     jobs/         pipelines for people, and ready ones
 
 Invariants: no record is a Python object, columns are Arrow's from the wire to Spark and back; what a task needs is in
@@ -28,8 +29,11 @@ __all__ = ["register"]
 def register(spark: SparkSession) -> None:
     """Make `format("moldau")` known to a session.
 
-    Where the package `pyspark_moldau` can be imported, as after `pip install`, Spark finds it by itself.
+    Where the package `pyspark_moldau` can be imported, as after `pip install`, Spark finds it by itself. Who starts
+    several queries at the same time should call this nevertheless: see `worker_environment`.
     """
     from moldau.pipeline.datasource import MoldauDataSource
+    from moldau.pipeline.worker_environment import complete_environment
 
-    spark.dataSource.register(MoldauDataSource)
+    with complete_environment(spark):
+        spark.dataSource.register(MoldauDataSource)
