@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 FUZZ_FRAMES ?= 1000000
+# Each test process, broker and tool would compile all modules again where this is set.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup check test fuzz demo run bench docs clean
 
@@ -30,7 +32,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not slow and not java" --numprocesses 2 --ignore tests/compat --ignore tests/spec
+	$(BIN)/pytest -m "not slow and not java" --numprocesses 3 --ignore tests/compat --ignore tests/spec
 
 test: $(READY)
 	$(BIN)/ruff check .

@@ -19,6 +19,8 @@ from moldau.protocol.messages.list_transactions import ListTransactionsRequest
 from moldau.testing.local_cluster import LocalCluster
 from tests.spark.sink.writing import Driver, records_of, values_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _links() -> Iterator[None]:

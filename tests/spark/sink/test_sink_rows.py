@@ -17,6 +17,8 @@ from moldau.pipeline.sink.errors import SinkError
 from moldau.testing.local_cluster import LocalCluster
 from tests.spark.sink.writing import records_of, values_of, write
 
+pytestmark = pytest.mark.slow
+
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
