@@ -94,7 +94,8 @@ class KafkaServer(BrokerProcess):
     def _java(self, name: str, *arguments: str) -> list[str]:
         jars = kafka_jars()
         log4j = f"-Dlog4j2.configurationFile={self._log4j}"
-        return ["java", *_JVM_OPTIONS, log4j, "-cp", f"{jars}/*", name, *arguments]
+        # Without the options that others may have set for their Java: two garbage collectors would be refused.
+        return ["env", "-u", "JDK_JAVA_OPTIONS", "java", *_JVM_OPTIONS, log4j, "-cp", f"{jars}/*", name, *arguments]
 
     @property
     def _properties(self) -> Path:
