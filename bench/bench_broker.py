@@ -22,10 +22,11 @@ from typing import NamedTuple
 from bench.bench_broker_life import Memory, Start, Topics
 from bench.bench_broker_load import Consume, Latency, Produce, Requests
 from bench.bench_broker_process import BrokerProcess
-from bench.bench_broker_scenario import Figure, Scenario, settle
+from bench.bench_broker_scenario import Figure, Scenario
 from bench.kafka_server import KafkaServer
 from bench.load.program import Figures
-from bench.measure import Row, table
+from bench.measure import Row, paired_row, table
+from bench.memory import settle
 from bench.moldau_server import MoldauServer
 
 SIDES: dict[str, type[BrokerProcess]] = {"moldau": MoldauServer, "kafka": KafkaServer}
@@ -119,8 +120,7 @@ def _row(
     key: str, ours: list[Figures], theirs: list[Figures], name: str, unit: str, against: str, bar: str = ""
 ) -> Row:
     mine, others = ([figures[key] for figures in side] for side in (ours, theirs))
-    ratio = statistics.median(one / other for one, other in zip(mine, others, strict=True))
-    return Row(name, statistics.median(mine), statistics.median(others), unit, against, bar, ratio)
+    return paired_row(name, mine, others, unit, against, bar)
 
 
 def alone(scenario: Scenario, side: str, kind: type[BrokerProcess], repetitions: int) -> str:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 from bench.bench_broker_load import Consume, Produce
 from bench.bench_broker_process import BrokerProcess
-from bench.bench_broker_scenario import Figure, Scenario, settle
+from bench.bench_broker_scenario import Figure, Scenario
 from bench.load.program import Figures
 from bench.load.wire import Wire, metadata_frame
+from bench.memory import settle
 
 IDLE_S = 5.0
 TOPICS_A_REQUEST = 100

@@ -5,7 +5,6 @@ A scenario measures one broker once; who is measured, how often and in which ord
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from typing import ClassVar
@@ -45,8 +44,3 @@ class Scenario:
         deadline = time.monotonic() + broker.warm_up_s
         while time.monotonic() < deadline:
             self.measure(broker)
-
-
-def settle() -> None:
-    """Let nobody pay for what others have written."""
-    os.sync()

@@ -7,7 +7,6 @@ value. Clients are started before the clock is; rates are medians of runs that a
 from __future__ import annotations
 
 import asyncio
-import statistics
 import time
 from collections.abc import Callable
 
@@ -15,7 +14,7 @@ import aiokafka
 import confluent_kafka
 
 from bench.bench_broker_process import BrokerProcess
-from bench.measure import Row
+from bench.measure import Row, paired_row
 from moldau import Consumer, Producer
 
 REPETITIONS = 5
@@ -103,7 +102,7 @@ def aiokafkas(bootstrap: str, topic: str, count: int) -> float:
     return asyncio.run(run())
 
 
-def _rates(server: BrokerProcess, size: int, *reads: Read) -> list[float]:
+def _rates(server: BrokerProcess, size: int, *reads: Read) -> list[list[float]]:
     topic = server.new_topic(1)
     count = RECORDS[size]
     with Producer(bootstrap_servers=server.bootstrap, linger_ms=5) as producer:
@@ -113,7 +112,7 @@ def _rates(server: BrokerProcess, size: int, *reads: Read) -> list[float]:
     for _ in range(REPETITIONS):
         for index, read in enumerate(reads):
             samples[index].append(read(server.bootstrap, topic, count))
-    return [statistics.median(sample) for sample in samples]
+    return samples
 
 
 def consumer_rows(server: BrokerProcess) -> list[Row]:
@@ -122,8 +121,10 @@ def consumer_rows(server: BrokerProcess) -> list[Row]:
         mine, columns, confluent, batches, aio = _rates(
             server, size, ours, ours_in_columns, confluents, confluents_in_batches, aiokafkas
         )
-        rows.append(Row(f"consumer, {size} B", mine, aio, "records/s", "aiokafka", "≥1.2"))
-        rows.append(Row(f"consumer, {size} B", mine, confluent, "records/s", "confluent-kafka poll", "≥0.6"))
-        rows.append(Row(f"consumer, {size} B", mine, batches, "records/s", "confluent-kafka consume", ""))
-        rows.append(Row(f"poll_batches, {size} B", columns, batches, "records/s", "confluent-kafka consume", "≥1.5"))
+        rows.append(paired_row(f"consumer, {size} B", mine, aio, "records/s", "aiokafka", "≥1.2"))
+        rows.append(paired_row(f"consumer, {size} B", mine, confluent, "records/s", "confluent-kafka poll", "≥0.6"))
+        rows.append(paired_row(f"consumer, {size} B", mine, batches, "records/s", "confluent-kafka consume"))
+        rows.append(
+            paired_row(f"poll_batches, {size} B", columns, batches, "records/s", "confluent-kafka consume", "≥1.5")
+        )
     return rows

@@ -6,9 +6,10 @@ import itertools
 import time
 
 from bench.bench_broker_process import BrokerProcess
-from bench.bench_broker_scenario import Figure, Scenario, settle
+from bench.bench_broker_scenario import Figure, Scenario
 from bench.load.program import Figures, run_load
 from bench.load.stored_commits import await_offsets, commit_many
+from bench.memory import settle
 
 BAR = "≥1"
 PARTITIONS = 100

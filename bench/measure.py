@@ -41,6 +41,12 @@ class Row:
         return self.ratio <= number if sign == "≤" else self.ratio >= number
 
 
+def paired_row(name: str, ours: list[float], theirs: list[float], unit: str, against: str, bar: str = "") -> Row:
+    """Medians, and the median of the ratios of neighbouring runs: what else the machine does changes more slowly."""
+    ratio = statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
+    return Row(name, statistics.median(ours), statistics.median(theirs), unit, against, bar, ratio)
+
+
 def seconds_per_call(function: Callable[[], object], slice_s: float = SLICE_S) -> float:
     """The time of one call, from as many as fit in a slice of time."""
     count = 1

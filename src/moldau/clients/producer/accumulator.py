@@ -32,7 +32,6 @@ from moldau.records.record import Headers
 NEVER_MS = float("inf")
 CROWD_BATCHES = 10
 RECORD_OVERHEAD_BYTES = 21 + HEADER_BYTES  # what a record has beside its key, value and headers, at most
-_new_future = tuple.__new__
 # How fast the expected compression of a topic follows what is seen, as in the Java client.
 _RATIO_WORSE = 0.05
 _RATIO_BETTER = 0.005
@@ -162,8 +161,7 @@ class RecordAccumulator:
                 batch.add_callback(index, callback, (timestamp, key_size, value_size))
         if self._wake_wanted:
             self._wake_if_wanted()
-        future: RecordFuture = _new_future(RecordFuture, (batch, index, timestamp, key_size, value_size))
-        return future
+        return RecordFuture(batch, index, timestamp, key_size, value_size)
 
     def _new_batch(self, topic: TopicQueues, queue: PartitionQueue, size: int) -> ProducerBatch:
         limits = self.limits

@@ -1,28 +1,31 @@
 """What `send` gives: the fate of one record.
 
-A batch has one fate, so a future is only its batch and a place in it. It is a tuple on purpose: one is made per record,
-and that is the cheapest object there is; whether it is done, who waits and who is to be called is kept by the batch.
+A batch has one fate, so a future is only its batch and a place in it: one is made per record. Whether it is done, who
+waits and who is to be called is kept by the batch.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from moldau.clients.errors import IllegalState, TimedOut
 from moldau.clients.producer.batch import ProducerBatch
 from moldau.clients.records import RecordMetadata
 
 
-class RecordFuture(NamedTuple):
+class RecordFuture:
     """As `concurrent.futures.Future`, and awaitable in the loop of an asyncio producer. It cannot be cancelled."""
 
-    batch: ProducerBatch
-    place: int
-    timestamp: int
-    key_size: int
-    value_size: int
+    __slots__ = ("batch", "key_size", "place", "timestamp", "value_size")
+
+    def __init__(self, batch: ProducerBatch, place: int, timestamp: int, key_size: int, value_size: int) -> None:
+        self.batch = batch
+        self.place = place
+        self.timestamp = timestamp
+        self.key_size = key_size
+        self.value_size = value_size
 
     def done(self) -> bool:
         return self.batch.resolve(self.place)[0].done
@@ -56,7 +59,8 @@ class RecordFuture(NamedTuple):
     def add_done_callback(self, callback: Callable[[Self], object]) -> None:
         """Call back when it is done, in the producer's loop; at once if it is."""
         batch, index = self.batch.resolve(self.place)
-        batch.call_when_done(index, lambda _metadata, _error: callback(self), self[2:])
+        place = (self.timestamp, self.key_size, self.value_size)
+        batch.call_when_done(index, lambda _metadata, _error: callback(self), place)
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         batch, _ = self.batch.resolve(self.place)
