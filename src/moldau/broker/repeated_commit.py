@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from moldau.broker.call import Call
 from moldau.broker.request_log import logger as request_log
+from moldau.coordinator.group.repeated_offsets import RepeatedOffsets
 from moldau.protocol.api import ApiKey
 from moldau.protocol.codec import encode
 from moldau.protocol.headers import encode_request_header, encode_response_header
@@ -57,7 +58,7 @@ def expect_repetition(node: Node, request: OffsetCommitRequest, call: Call, resp
 class RepeatedCommit:
     """Takes the commits of a connection that are of one group, by one member in one generation, for some partitions."""
 
-    __slots__ = ("_named", "_node", "_pack", "_partitions", "_request", "_same", "_size", "_tail", "_version")
+    __slots__ = ("_again", "_named", "_node", "_offsets_at", "_pack", "_same", "_size", "_tail", "_version")
 
     def __init__(
         self,
@@ -68,11 +69,11 @@ class RepeatedCommit:
         response: OffsetCommitResponse,
     ) -> None:
         self._node = node
-        self._request = request
+        self._again = RepeatedOffsets(request)
         self._version = version
-        self._partitions = [one for topic in request.topics for one in topic.partitions]
         self._named = [(topic.name, one.partition_index) for topic in request.topics for one in topic.partitions]
         self._same = same
+        self._offsets_at = [at + len(piece) for at, piece in same[1:-1]]
         self._size = same[-1][0] + len(same[-1][1])
         answer = encode_response_header(ApiKey.OFFSET_COMMIT, version, 0) + encode(response, version)
         self._tail = answer[4:]
@@ -90,9 +91,8 @@ class RepeatedCommit:
         for name, index in self._named:
             if index not in topics.get(name, ()):
                 return b"", 0, start
-        for partition, (at, same) in zip(self._partitions, self._same[1:], strict=False):
-            partition.committed_offset, partition.committed_leader_epoch = _unpack_offset(data, start + at + len(same))
-        if not self._node.groups.commit_now(self._request, self._version):
+        offsets = [_unpack_offset(data, start + at) for at in self._offsets_at]
+        if not self._node.groups.commit_now(self._again, offsets, self._version):
             return b"", 0, start
         at = start + _CORRELATION_AT
         return self._pack(4 + len(self._tail), bytes(data[at : at + 4]), self._tail), 1, end

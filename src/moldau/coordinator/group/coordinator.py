@@ -7,7 +7,7 @@ another number would give groups to the wrong brokers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from functools import lru_cache
 from random import Random
@@ -21,6 +21,7 @@ from moldau.base.supervision import Supervisor
 from moldau.cluster.internal_topics import CONSUMER_OFFSETS
 from moldau.cluster.metadata_cache import MetadataCache
 from moldau.coordinator.group.joins import Joiner
+from moldau.coordinator.group.repeated_offsets import RepeatedOffsets
 from moldau.coordinator.group.settings import GroupSettings
 from moldau.coordinator.group.shard import GroupShard
 from moldau.coordinator.runtime.active_shard import Done
@@ -122,11 +123,13 @@ class GroupCoordinator:
         now_ms = self._clock.now_ms()
         self._run(request.group_id, lambda shard: shard.commits.commit(request, version, now_ms), done)
 
-    def commit_now(self, request: OffsetCommitRequest, version: int) -> bool:
+    def commit_now(self, again: RepeatedOffsets, offsets: Sequence[tuple[int, int]], version: int) -> bool:
         """Commit if that waits for nobody; False if nothing was done, and the general way has to be taken."""
         now_ms = self._clock.now_ms()
-        partition = _partition_of(request.group_id, self.partitions)
-        return self.runtime.run_now(partition, lambda shard: shard.commits.commit(request, version, now_ms))
+        partition = _partition_of(again.request.group_id, self.partitions)
+        return self.runtime.run_now(
+            partition, lambda shard: shard.commits.commit_again(again, offsets, version, now_ms)
+        )
 
     def commit_in_transaction(self, request: TxnOffsetCommitRequest, done: Done) -> None:
         _require_group_id(request.group_id)

@@ -6,12 +6,15 @@ is no group, this makes a simple one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
 from moldau.coordinator.group.group import ClassicGroup
 from moldau.coordinator.group.offset_codec import NONE, CommittedOffset
 from moldau.coordinator.group.offset_store import OffsetStore
 from moldau.coordinator.group.rebalances import Rebalances
+from moldau.coordinator.group.repeated_offsets import RepeatedOffsets
 from moldau.coordinator.group.settings import GroupSettings
 from moldau.coordinator.group.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
 from moldau.coordinator.group.stored_records import group_tombstone, offset_record, offset_tombstone
@@ -75,6 +78,14 @@ class OffsetCommits:
                 partitions.append(OffsetCommitResponsePartition(partition_index=index, error_code=error))
             topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions))
         return Result(records, OffsetCommitResponse(topics=topics))
+
+    def commit_again(
+        self, again: RepeatedOffsets, offsets: Sequence[tuple[int, int]], version: int, now_ms: int
+    ) -> Result[OffsetCommitResponse]:
+        """The same request with other offsets; its answer is known."""
+        self._check_commit(again.request, version)
+        batch, records = again.batch(offsets, now_ms)
+        return Result(records, batch=batch)
 
     def _check_commit(self, request: OffsetCommitRequest, version: int) -> None:
         group = self._groups.get(request.group_id)

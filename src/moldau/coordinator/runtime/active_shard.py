@@ -124,7 +124,10 @@ class ActiveShard:
             self._check(result)
             assert result.is_replayed
             assert result.on_append is None
-            self._append_together([Written(result, _nobody, 0)])
+            if result.batch is not None and self._compression is CompressionType.NONE:
+                self._append(result.batch)
+            else:
+                self._append_together([Written(result, _nobody, 0)])
         except ApiError:
             return False
         for key, value in result.records:
@@ -151,7 +154,7 @@ class ActiveShard:
             done(ApiError(ErrorCode.NOT_COORDINATOR))
             return
         try:
-            self._append(marker)
+            self._append(bytearray(marker))
         except ApiError as error:
             done(error)
             return
@@ -250,10 +253,10 @@ class ActiveShard:
             producer=producer,
             transactional=is_transactional,
         )
-        self._append(batch)
+        self._append(bytearray(batch))
 
-    def _append(self, batch: bytes) -> None:
-        appended = self._replicas.append(self.key, bytearray(batch), ACKS_ALL, AppendOrigin.COORDINATOR)
+    def _append(self, batch: bytearray) -> None:
+        appended = self._replicas.append(self.key, batch, ACKS_ALL, AppendOrigin.COORDINATOR)
         self._end_offset = appended.last_offset + 1
 
     # -- answering
