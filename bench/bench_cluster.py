@@ -25,7 +25,8 @@ MANY = 1_000
 SCENARIOS: dict[str, Callable[[Amount], Scenario]] = {
     "produce_1k": lambda amount: ReplicatedProduce(1024, amount.produced_bytes // 2, "mb_per_s", "MB/s"),
     "produce_100": lambda amount: ReplicatedProduce(100, amount.produced_bytes // 4, "records_per_s", "rec/s"),
-    "latency": lambda amount: ReplicatedLatency(2 * amount.seconds, 2_000),
+    "latency": lambda amount: ReplicatedLatency(2 * amount.seconds, 2_000, 5, "≤1"),
+    "latency_0": lambda amount: ReplicatedLatency(2 * amount.seconds, 2_000, 0),
     "kill_1": lambda _amount: LeaderGap(1, is_clean=False),
     "kill_1000": lambda amount: LeaderGap(min(MANY, amount.topics), is_clean=False),
     "shutdown_1": lambda _amount: LeaderGap(1, is_clean=True),

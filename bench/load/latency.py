@@ -1,6 +1,6 @@
 """How long a record is on its way: confluent-kafka produces at a steady rate and consumes in the same process.
 
-The time of a record runs from before `produce` to after `poll`, on one clock. The producer has no linger;
+The time of a record runs from before `produce` to after `poll`, on one clock. The producer has no linger, unless said;
 the consumer waits at the end of the partition with the client's own settings, so every record ends a long poll.
 """
 
@@ -24,7 +24,7 @@ SETTLED_SHARE = 10  # the first tenth is not counted: connections are made and p
 _INDEX = struct.Struct(">q")
 
 
-def latency(bootstrap: str, topic: str, records: int, per_s: int, acks: int = 1) -> Figures:
+def latency(bootstrap: str, topic: str, records: int, per_s: int, acks: int = 1, linger_ms: int = 0) -> Figures:
     """The topic is empty."""
     received_s = [0.0] * records
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False})
@@ -32,7 +32,7 @@ def latency(bootstrap: str, topic: str, records: int, per_s: int, acks: int = 1)
     consumer.poll(0.5)  # connected, and waiting at the end
     reader = threading.Thread(target=receive, args=(consumer, received_s), daemon=True)
     reader.start()
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0})
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": linger_ms})
     sent_s = send(producer, topic, records, per_s)
     reader.join(WAIT_S_MAX)
     consumer.close()
