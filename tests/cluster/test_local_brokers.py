@@ -60,3 +60,19 @@ def test_a_broker_that_stops_hands_over_first_and_comes_back_on_its_port(cluster
     assert (cluster.data_of(2) / ".kafka_cleanshutdown").exists()
     cluster.start_broker(2)
     assert cluster.bootstrap_servers == before
+
+
+def test_a_cluster_that_stops_as_a_whole_has_nothing_to_complain_of(caplog: pytest.LogCaptureFixture) -> None:
+    with LocalCluster(brokers=3) as cluster:
+        cluster.create_topic("alone", PARTITIONS)
+        cluster.create_topic(TOPIC, PARTITIONS, replication_factor=3)
+    assert [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
+
+
+def test_the_last_broker_leaves_without_asking_again_and_again(caplog: pytest.LogCaptureFixture) -> None:
+    with LocalCluster(brokers=3) as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS, replication_factor=3)
+        for broker_id in (2, 1, 0):
+            cluster.stop_broker(broker_id)
+        assert (cluster.data_of(0) / ".kafka_cleanshutdown").exists()
+    assert not [record for record in caplog.records if "controlled shutdown" in record.getMessage()]

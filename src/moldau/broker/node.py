@@ -293,10 +293,11 @@ class Node:
 
     # -- stop
 
-    async def stop(self) -> None:
-        """Stop cleanly, as far as the start has come."""
+    async def stop(self, *, hand_over: bool = True) -> None:
+        """Stop cleanly, as far as the start has come. `hand_over`: others take the lead first, where there are any."""
         if self._is_serving:
-            await self._shut_down_controlled()
+            if hand_over:
+                await self._shut_down_controlled()
             self.fetchers.close()
             await self.controller.stop()
             self.transactions.close()

@@ -1,7 +1,8 @@
 """A broker that stops on purpose asks first: its leaderships go to others, and it leaves the ISRs, while it lives.
 
 So no client meets a dead leader. What it still leads afterwards, having nobody to hand it to, is its answer; the
-broker asks again or stops all the same. Partitions with one replica have nobody to go to, and are not spoken of.
+broker asks again or stops all the same. Partitions with one replica have nobody to go to, and are not spoken of; nor
+has anything when the last broker goes, which would ask in vain until it is tired of it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ async def shut_down(term: Term, broker_id: int, broker_epoch: int) -> set[Partit
         text = f"broker {broker_id} is registered with epoch {broker.epoch}, not {broker_epoch}"
         raise ApiError(ErrorCode.STALE_BROKER_EPOCH, text)
     context.shutting_down.add(broker_id)
+    if not context.live_brokers:
+        logger.info("broker %d shuts down, the last one: nobody takes over what it leads", broker_id)
+        return set()
     led: list[Partition] = []
     followed: list[Partition] = []
     for partition in _replicated(term, broker_id):

@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -111,10 +111,11 @@ class LocalCluster:
             raise
 
     def stop(self) -> None:
-        """Stop cleanly, the broker that came first at last; the data stays, and `start` goes on with it."""
+        """Stop all brokers cleanly; the data stays, and `start` goes on with it."""
+        nodes = [self._nodes.pop(broker_id) for broker_id in sorted(self._nodes, reverse=True)]
         try:
-            for broker_id in sorted(self._nodes, reverse=True):
-                self.stop_broker(broker_id)
+            if nodes:
+                self._call(_stop_together(nodes), STOP_S_MAX)
         finally:
             self._end_thread()
 
@@ -272,3 +273,12 @@ class LocalCluster:
     def _check(outcome: Any) -> None:
         if outcome.error_code:
             raise ApiError(ErrorCode(outcome.error_code), outcome.error_message or "")
+
+
+async def _stop_together(nodes: Sequence[Node]) -> None:
+    """Nobody is left to take over: no controller has to look for new leaders, and no follower to miss its leader."""
+    for node in nodes:
+        node.fetchers.close()
+        await node.controller.stop()
+    for node in nodes:
+        await node.stop(hand_over=False)
