@@ -86,8 +86,14 @@ async def fail_replica_deletion(term: Term, replicas: ReplicasByBroker) -> None:
     """Replicas of topics to be deleted are out of reach, or their brokers could not delete them."""
     context = term.context
     await _become_ineligible(term, replicas)
-    topics = {topic for partitions in replicas.values() for topic, _index in partitions}
-    context.deletion_ineligible |= context.topics_to_delete.keys() & topics
+    failed = {
+        topic
+        for replica, partitions in replicas.items()
+        for topic, index in partitions
+        if context.replica_state((topic, index), replica) is not ReplicaState.DELETION_SUCCESSFUL
+    }
+    # A topic that waits for a replica which is deleted already would wait for ever.
+    context.deletion_ineligible |= context.topics_to_delete.keys() & failed
     await resume_deletions(term)
 
 

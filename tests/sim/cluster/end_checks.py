@@ -104,7 +104,9 @@ class EndChecks:
             for broker_id in state.isr:
                 node = self._cluster.brokers[broker_id].node
                 assert node is not None
-                log = node.directories.logs[topic, int(index)]
+                log = node.directories.logs.get((topic, int(index)))
+                if log is None:
+                    return False  # the topic is being deleted
                 contents.append(batches_of(log, 0, log.log_end_offset))
             if any(content != contents[0] for content in contents):
                 return False

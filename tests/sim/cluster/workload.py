@@ -29,7 +29,7 @@ from tests.sim.cluster.cluster_channel import ClusterChannel
 from tests.sim.cluster.invariants import Violated
 from tests.sim.groups.simulated_member import History as GroupHistory
 from tests.sim.groups.simulated_member import SimulatedMember
-from tests.sim.transactions.simulated_producer import PASSING, Refused, SimulatedProducer
+from tests.sim.transactions.simulated_producer import FENCED, PASSING, Refused, SimulatedProducer
 from tests.sim.transactions.simulated_producer import History as TransactionHistory
 
 logger = logging.getLogger(__name__)
@@ -127,6 +127,12 @@ class IdempotentProducer:
 
 
 class TransactionalProducer(SimulatedProducer):
+    """A coordinator that was paused for longer than its session knows nothing of the ids that its successor gave out
+    meanwhile. It says so before it hears that it is no coordinator any more, as Kafka's does.
+    """
+
+    ends_with = FENCED | {ErrorCode.INVALID_PRODUCER_ID_MAPPING}
+
     def __init__(
         self, name: str, transactional_id: str, brokers: int, history: TransactionHistory, random: Random
     ) -> None:

@@ -86,6 +86,8 @@ class History:
 class SimulatedProducer:
     """To be made and run on a host of its own."""
 
+    ends_with = FENCED  # what may end it; any other refusal is a violation
+
     def __init__(self, name: str, transactional_id: str, history: History, random: Random) -> None:
         self.name = name
         self.transactional_id = transactional_id
@@ -104,7 +106,7 @@ class SimulatedProducer:
                 await self._transaction(self._history.begin(self.transactional_id))
                 await self._pause()
         except Refused as refusal:
-            if refusal.code not in FENCED:
+            if refusal.code not in self.ends_with:
                 self._history.violations.append(f"{self.name} was refused: {refusal.code.name}")
         finally:
             self._channel.close()

@@ -220,6 +220,24 @@ def test_a_deletion_that_fails_is_tried_again_when_the_broker_is_back() -> None:
     run_cluster(scenario)
 
 
+def test_a_broker_that_has_deleted_its_replica_is_not_waited_for() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.start(1, 2, 3, 4)
+        await cluster.create_topic("orders", [2, 3, 4])
+        await cluster.kill(4)
+        cluster.brokers[3].is_reachable = False
+        await cluster.delete_topic("orders")
+        assert cluster.brokers[2].deleted == [("orders", 0)]
+        await cluster.start(4)
+        assert await cluster.assignment("orders") is not None
+        await cluster.kill(2)
+        cluster.brokers[3].is_reachable = True
+        await cluster.settle()
+        await assert_gone(cluster, "orders")
+
+    run_cluster(scenario)
+
+
 def test_a_topic_that_is_being_deleted_gets_no_partitions() -> None:
     async def scenario(cluster: Cluster) -> None:
         await cluster.start(1, 2)
