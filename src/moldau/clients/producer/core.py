@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from moldau.base.clock import Clock
 from moldau.base.config.schema import Scope
 from moldau.base.errors import ConfigError, MoldauError
+from moldau.base.freed_memory import keep_freed_memory
 from moldau.clients.errors import (
     BufferExhausted,
     ClientClosed,
@@ -65,6 +66,7 @@ class ProducerCore:
     """To be made inside a running loop. `wake_threadsafe` says that other threads append."""
 
     def __init__(self, settings: ClientSettings, *, wake_threadsafe: bool, clock: Clock | None = None) -> None:
+        keep_freed_memory()  # batches come and go
         config = settings.config
         self.settings = settings
         self.max_block_ms = config.integer("max.block.ms")
