@@ -68,7 +68,7 @@ class Client(ABC):
 
 
 class PlainProducer(Client):
-    """Idempotent; `rate` records a second, to a random partition each."""
+    """Idempotent; `rate` records a second, to a random partition each. What is fatal to it ends the run."""
 
     rate = 200
 
@@ -84,11 +84,6 @@ class PlainProducer(Client):
                 )
             except BufferError:
                 producer.poll(0.1)
-            except KafkaException as error:
-                if not error.args[0].fatal():
-                    raise
-                producer.flush(END_S_MAX)
-                producer = Producer({**PRODUCER, "bootstrap.servers": self.servers, "client.id": self.name})
             producer.poll(0)
             time.sleep(1 / self.rate)
         left = producer.flush(END_S_MAX)

@@ -112,9 +112,9 @@ def test_aborted_transactions_and_producers_are_read(sample: tuple[Workbench, Lo
     text = dump_log_segments([newest])
     producers = re.findall(r"producerId: (\d+) producerEpoch: 0 .* lastSequence: (\d+) lastOffset: (\d+)", text)
     state = log.producer_state.producers
-    assert {tuple(map(int, fields)) for fields in producers} == {
-        (key, entry.last_sequence, entry.last_data_offset) for key, entry in state.items()
-    }
+    assert [tuple(map(int, fields)) for fields in producers] == [
+        (key, batch.last_sequence, batch.last_offset) for key, entry in state.items() for batch in entry.batches
+    ]
     assert state.keys() == {IDEMPOTENT_ID, COMMITTING_ID, ABORTING_ID}
 
 

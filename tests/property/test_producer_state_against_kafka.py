@@ -23,6 +23,7 @@ from moldau.storage.producer_snapshot import decode_snapshot, encode_snapshot
 from moldau.storage.producer_state import ProducerState
 from tests.java_tools import fetch_jars, require_java, run_java
 from tests.unit.storage.producer_batches import NOW_MS, marker_batch, records_batch
+from tests.unit.storage.snapshot_bytes import as_kafka_reads_it
 
 RELEASE = "4.3.0"  # the rules of 3.9, and those of transactions of version 2
 DAY_MS = 86_400_000
@@ -63,8 +64,8 @@ class Session:
         for command in rng.choices([each for each, _ in commands], [weight for _, weight in commands], k=COMMANDS):
             command()
             self.say("state", self.describe())
-        snapshot = encode_snapshot(dict(sorted(self.state.producers.items()))).hex()
-        self.say("snapshot", snapshot)
+        snapshot = encode_snapshot(dict(sorted(self.state.producers.items())))
+        self.say("snapshot", as_kafka_reads_it(snapshot).hex())
 
     def say(self, line: str, answer: str) -> None:
         self.lines.append(line)
@@ -173,7 +174,8 @@ class Session:
         snapshot = encode_snapshot(self.state.producers)
         now_ms = NOW_MS + self.rng.randint(0, 3) * DAY_MS // 2
         self.state = ProducerState("t-0")
-        self.state.load(decode_snapshot(snapshot), self.end_offset, now_ms, DAY_MS)
+        # Kafka gets all of it, and takes each producer's last batch only.
+        self.state.load(decode_snapshot(as_kafka_reads_it(snapshot)), self.end_offset, now_ms, DAY_MS)
         self.say(f"load {snapshot.hex()} {self.end_offset} {now_ms}", "ok")
 
     def change_epochs(self) -> None:

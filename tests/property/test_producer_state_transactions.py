@@ -171,6 +171,5 @@ def test_a_snapshot_and_the_batches_after_it_give_the_state_of_all_batches(
     for producer_id, entry in restored.producers.items():
         original = expected.producers[producer_id]
         assert entry[:4] == original[:4]
-        # Of the batches before the snapshot only the last is there, with the time of the marker after it.
-        assert [each[:3] for each in entry.batches] == [each[:3] for each in original.batches][-len(entry.batches) :]
-        assert bool(entry.batches) == bool(original.batches)
+        # The last batch before the snapshot may have the time of the marker after it.
+        assert [each[:3] for each in entry.batches] == [each[:3] for each in original.batches]

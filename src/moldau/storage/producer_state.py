@@ -8,8 +8,8 @@ transaction index. Then `commit` puts the change in place. If the write fails, t
        │
        └──────► write the log ──► write the aborted of `completed` to the transaction index ──► commit
 
-State is derived from the log: a snapshot at an offset and the batches after it give the same state as all batches,
-but for the earlier four of a producer's last five batches, which a snapshot does not hold.
+State is derived from the log: a snapshot at an offset and the batches after it give the same state as all batches. One
+that Kafka wrote has only the last of a producer's last five batches.
 """
 
 from __future__ import annotations
