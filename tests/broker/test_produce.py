@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from moldau.base.clock import SystemClock
 from moldau.base.error_codes import ErrorCode
 from moldau.protocol.codec import encode
 from moldau.protocol.headers import encode_request_header
@@ -161,6 +162,24 @@ def test_an_idempotent_producer_is_deduplicated_and_kept_in_order(broker: Broker
     assert broker.produce(moldau_topic, idempotent(0, epoch=1)).error_code == 0
     assert broker.produce(moldau_topic, idempotent(3)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
     assert broker.offset(moldau_topic, -1).offset == 4
+
+
+def test_whatever_was_in_flight_is_known_after_a_restart() -> None:
+    def idempotent(sequence: int) -> bytes:
+        """Of today: what is older than a day is not remembered."""
+        rows = [Record(0, SystemClock().now_ms(), None, b"x")]
+        return bytes(build_batch(rows, producer=Producer(4711, 0, sequence)))
+
+    with LocalCluster() as cluster:
+        cluster.create_topic("orders")
+        broker = Broker(cluster)
+        assert [broker.produce("orders", idempotent(n)).base_offset for n in range(6)] == list(range(6))
+        cluster.restart()
+        broker = Broker(cluster)
+        again = [broker.produce("orders", idempotent(n)) for n in range(1, 6)]
+        assert [(one.error_code, one.base_offset) for one in again] == [(0, n) for n in range(1, 6)]
+        assert broker.produce("orders", idempotent(0)).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert broker.produce("orders", idempotent(6)).base_offset == 6
 
 
 def frame_of(topic: str, data: bytes, acks: int, correlation_id: int = 1) -> bytes:
