@@ -162,9 +162,12 @@ class Invariants:
             self._check_controller(broker.broker_id, controller.epoch)
         for key, partition in replicas.partitions.items():
             log = partition.log
-            if log is None:
-                continue
             before = self._known.get((broker.broker_id, key))
+            if log is None:
+                topic_id = replicas.topic_ids.get(key[0])
+                if before is not None and topic_id is not None:
+                    self._look_at_lost(broker, key, topic_id, partition, before)
+                continue
             if (
                 before is None
                 or before.log_end_offset != log.log_end_offset
@@ -175,6 +178,17 @@ class Invariants:
                 topic_id = replicas.topic_ids.get(key[0])
                 if topic_id is not None:
                     self._check(broker, key, topic_id, partition, log)
+
+    def _look_at_lost(
+        self, broker: SimulatedBroker, key: TopicPartition, topic_id: bytes, partition: LogPartition, known: Known
+    ) -> None:
+        """Its directory has failed. What it committed in that very turn counts, if it was there before."""
+        high_watermark = min(known.log.high_watermark, known.log_end_offset)
+        ledger = self.ledgers[topic_id, key[1]]
+        if known.high_watermark < high_watermark and ledger.end_offset < high_watermark:
+            known.high_watermark = high_watermark
+            self._check_replicated(key, topic_id, partition, known, f"{partition.name} on broker {broker.broker_id}")
+            ledger.extend(known.between(ledger.end_offset, high_watermark), known.leader_epoch)
 
     def _check_controller(self, broker_id: int, epoch: int) -> None:
         if self._controllers.setdefault(epoch, broker_id) != broker_id:
