@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.coordinator.group.offset_codec import CommittedOffset
@@ -21,6 +21,7 @@ PARTITION = st.tuples(st.integers(0, 2**31 - 1), st.text(max_size=200) | st.none
 TOPICS = st.dictionaries(st.text(max_size=249), st.lists(PARTITION, min_size=1, max_size=20), min_size=1, max_size=3)
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=80), TOPICS, st.integers(0, 2**62))
 def test_bytes_are_those_of_the_general_way(
     group_id: str, topics: dict[str, list[tuple[int, str | None, int, int]]], now_ms: int

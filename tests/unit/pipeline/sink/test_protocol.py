@@ -60,6 +60,7 @@ def _enumerate(faults: int, *, timeouts: bool) -> int:
     return runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("timeouts", [False, True])
 def test_many_faults(timeouts: bool) -> None:
     for seed in range(DRAWN):
