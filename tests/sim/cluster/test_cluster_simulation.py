@@ -14,12 +14,10 @@ import pytest
 from tests.sim.cluster.cluster_run import run_seed
 
 SEEDS = int(os.environ.get("MOLDAU_SEEDS", "100"))
-FAST_SEEDS = 1
 
 
-@pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=[pytest.mark.slow] if seed >= FAST_SEEDS else []) for seed in range(SEEDS)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_cluster_loses_nothing_and_heals(seed: int) -> None:
     outcome = run_seed(seed)
     assert outcome.looks > 0

@@ -42,6 +42,7 @@ def test_every_pair_of_faults() -> None:
     assert _enumerate(2, timeouts=False) > 5_000
 
 
+@pytest.mark.slow
 def test_every_timeout_is_told() -> None:
     assert _enumerate(1, timeouts=True) > 100
 
