@@ -28,7 +28,7 @@ _HEADER = Struct(">hI")
 _COUNT = Struct(">i")
 _ENTRY = Struct(f">qh{PACKED_BATCH.size}siq")  # from last sequence to timestamp it is a batch as it is in memory
 _NO_BATCH = PACKED_BATCH.pack(NO_SEQUENCE, NO_OFFSET, 0, 0)
-RETAINED_BYTES = BATCHES_RETAINED * PACKED_BATCH.size
+_RETAINED_BYTES = BATCHES_RETAINED * PACKED_BATCH.size
 _ENTRIES_AT = _HEADER.size + _COUNT.size
 
 
@@ -67,6 +67,6 @@ def decode_snapshot(data: bytes) -> dict[int, ProducerEntry]:
         batches = packed if last_offset >= 0 else b""
         earlier = producers.get(producer_id)
         if earlier is not None and earlier.producer_epoch == producer_epoch:
-            batches = (earlier.packed_batches + batches)[-RETAINED_BYTES:]
+            batches = (earlier.packed_batches + batches)[-_RETAINED_BYTES:]
         producers[producer_id] = ProducerEntry(producer_epoch, coordinator_epoch, timestamp, first_offset, batches)
     return producers

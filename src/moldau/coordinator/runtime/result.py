@@ -55,8 +55,8 @@ class Result(Generic[R]):
     `response` is None for operations that answer nobody, such as timers. `producer` makes the records part of a
     transaction. `is_replayed` is False if the shard has changed already in the way that replaying would change it; it
     then has to be put back by `on_append`, which hears NONE when the records are replicated, or why they are not.
-    `batch` is for an operation that has encoded its records itself, without compression; it is used where that is as
-    well as what the log would get otherwise.
+    `batch` are the records as an operation has encoded them itself, for `run_now`; it is appended as it is, unless the
+    internal topic is compressed.
     """
 
     records: Sequence[StoredRecord] = ()
