@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import confluent_kafka
@@ -25,6 +26,8 @@ from tests.java_tools import require_java
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
 
 READ_S_MAX = 30.0
+
+_topics = count()
 
 
 @contextmanager
@@ -46,6 +49,12 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         yield address
 
 
+@pytest.fixture
+def topic() -> str:
+    """A name of its own for each try: a second one must not find what the first one wrote."""
+    return f"topic-{next(_topics)}"
+
+
 def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
     """The first committed values of partition 0."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": "readers", "log_level": 0})
@@ -64,8 +73,7 @@ def write(bootstrap: str, topic: str, values: list[bytes], codec: str = "none", 
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
-def test_records_arrive_once_and_in_order(bootstrap: str, codec: str) -> None:
-    topic = f"ordered-{codec}"
+def test_records_arrive_once_and_in_order(bootstrap: str, topic: str, codec: str) -> None:
     with Producer(bootstrap_servers=bootstrap, compression_type=codec, linger_ms=5) as producer:
         futures = [producer.send(topic, b"%d" % number, key=b"k", partition=0) for number in range(3000)]
         producer.flush(60)
@@ -73,34 +81,33 @@ def test_records_arrive_once_and_in_order(bootstrap: str, codec: str) -> None:
     assert read(bootstrap, topic, 3000) == [b"%d" % number for number in range(3000)]
 
 
-def test_transactions_commit_abort_and_fence(bootstrap: str) -> None:
-    settings = {"bootstrap.servers": bootstrap, "transactional.id": "compat"}
+def test_transactions_commit_abort_and_fence(bootstrap: str, topic: str) -> None:
+    settings = {"bootstrap.servers": bootstrap, "transactional.id": topic}
     with Producer(settings) as old, Producer(settings) as new:
         old.init_transactions()
         for values, commits in (((b"1", b"2"), True), ((b"3",), False), ((b"4",), True)):
             old.begin_transaction()
             for value in values:
-                old.send("transactional", value, partition=0).result(30)
-            old.send_offsets_to_transaction({TopicPartition("transactional", 0): 1}, "some-group")
+                old.send(topic, value, partition=0).result(30)
+            old.send_offsets_to_transaction({TopicPartition(topic, 0): 1}, "some-group")
             old.commit_transaction() if commits else old.abort_transaction()
         old.begin_transaction()
-        old.send("transactional", b"5", partition=0).result(30)
+        old.send(topic, b"5", partition=0).result(30)
         new.init_transactions()
         with pytest.raises(ProducerFenced):
             old.commit_transaction()
-    assert read(bootstrap, "transactional", 3) == [b"1", b"2", b"4"]
+    assert read(bootstrap, topic, 3) == [b"1", b"2", b"4"]
 
 
-def test_a_record_that_the_topic_does_not_take_is_named(bootstrap: str) -> None:
+def test_a_record_that_the_topic_does_not_take_is_named(bootstrap: str, topic: str) -> None:
     with Producer(bootstrap_servers=bootstrap, max_request_size=3_000_000) as producer:
-        failure = producer.send("sizes", b"x" * 2_000_000).exception(60)
+        failure = producer.send(topic, b"x" * 2_000_000).exception(60)
         assert isinstance(failure, RecordTooLarge)
-        assert producer.send("sizes", b"fits").exception(60) is None
+        assert producer.send(topic, b"fits").exception(60) is None
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_what_librdkafka_wrote_is_read_as_records_and_as_columns(bootstrap: str, codec: str) -> None:
-    topic = f"read-{codec}"
+def test_what_librdkafka_wrote_is_read_as_records_and_as_columns(bootstrap: str, topic: str, codec: str) -> None:
     values = [b"%d" % number for number in range(500)]
     write(bootstrap, topic, values, codec)
     with Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
@@ -123,8 +130,8 @@ def _columns(consumer: Consumer, count: int) -> list[bytes]:
     return values
 
 
-def test_a_group_shares_a_topic_and_goes_on_where_it_was(bootstrap: str) -> None:
-    topic, group = "shared", new_group()
+def test_a_group_shares_a_topic_and_goes_on_where_it_was(bootstrap: str, topic: str) -> None:
+    group = new_group()
     admin = confluent_kafka.admin.AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([confluent_kafka.admin.NewTopic(topic, 2, 1)])[topic].result(READ_S_MAX)
     for partition in (0, 1):
@@ -145,8 +152,7 @@ def test_a_group_shares_a_topic_and_goes_on_where_it_was(bootstrap: str) -> None
         assert first.committed([(topic, 0), (topic, 1)]) == {(topic, 0): (3, "", 0), (topic, 1): (3, "", 0)}
 
 
-def test_a_reader_of_committed_records_sees_no_aborted_ones(bootstrap: str) -> None:
-    topic = "committed-only"
+def test_a_reader_of_committed_records_sees_no_aborted_ones(bootstrap: str, topic: str) -> None:
     with Producer(bootstrap_servers=bootstrap, transactional_id=topic) as producer:
         producer.init_transactions()
         for number in range(6):

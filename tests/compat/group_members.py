@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import kafka
@@ -117,11 +117,11 @@ class KafkaPythonConsumer(GroupConsumer):
             # It forgets a topic that is subscribed to while a metadata request is under way, until the next one.
             metadata_max_age_ms=1_000,
         )
-        while not self.is_stopping:
-            for partition, records in consumer.poll(timeout_ms=50).items():
-                self.received += [(partition.topic, partition.partition, record.offset) for record in records]
-            self.owned = {(one.topic, one.partition) for one in consumer.assignment()}
-        consumer.close()
+        with closing(consumer):
+            while not self.is_stopping:
+                for partition, records in consumer.poll(timeout_ms=50).items():
+                    self.received += [(partition.topic, partition.partition, record.offset) for record in records]
+                self.owned = {(one.topic, one.partition) for one in consumer.assignment()}
 
 
 class AiokafkaConsumer(GroupConsumer):
@@ -155,9 +155,11 @@ def consuming(*members: GroupConsumer) -> Iterator[None]:
     try:
         yield
     finally:
-        for member in members:
-            if member.is_alive():
-                member.stop()
+        alive = [member for member in members if member.is_alive()]
+        for member in alive:  # all of them, also if one does not stop: it would bother the tests after this one
+            member.is_stopping = True
+        for member in alive:
+            member.stop()
 
 
 def eventually(holds: Callable[[], bool], what: Callable[[], object] = lambda: "") -> None:

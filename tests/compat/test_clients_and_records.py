@@ -6,6 +6,7 @@ import asyncio
 import random
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -106,23 +107,24 @@ def kafka_python_produce(address: str, topic: str, codec: str, rows: list[Row]) 
         acks="all",
         enable_idempotence=False,
     )
-    sent = [producer.send(topic, value, key, list(headers), 0, timestamp) for timestamp, key, value, headers in rows]
-    for future in sent:
-        future.get(PATIENCE_S)
-    producer.close()
+    with closing(producer):
+        sent = [
+            producer.send(topic, value, key, list(headers), 0, timestamp) for timestamp, key, value, headers in rows
+        ]
+        for future in sent:
+            future.get(PATIENCE_S)
 
 
 def kafka_python_consume(address: str, topic: str, count: int) -> list[Row]:
     from kafka import KafkaConsumer, TopicPartition
 
-    consumer = KafkaConsumer(bootstrap_servers=address, check_crcs=True)
-    consumer.assign([TopicPartition(topic, 0)])
-    consumer.seek(TopicPartition(topic, 0), 0)
     rows: list[Row] = []
-    while len(rows) < count:
-        for records in consumer.poll(1000).values():
-            rows += [(r.timestamp, r.key, r.value, tuple((name, value) for name, value in r.headers)) for r in records]
-    consumer.close()
+    with closing(KafkaConsumer(bootstrap_servers=address, check_crcs=True)) as consumer:
+        consumer.assign([TopicPartition(topic, 0)])
+        consumer.seek(TopicPartition(topic, 0), 0)
+        while len(rows) < count:
+            for records in consumer.poll(1000).values():
+                rows += [(r.timestamp, r.key, r.value, tuple(r.headers)) for r in records]
     return rows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -200,14 +201,13 @@ def test_confluent_admin_of_groups(cluster: LocalCluster, topic: str) -> None:
 def test_kafka_python_admin_of_groups(cluster: LocalCluster, topic: str) -> None:
     group_id = f"kafka-python-{topic}"
     member = KafkaPythonConsumer(cluster.bootstrap_servers, group_id, [topic], "range")
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
-    with consuming(member):
-        eventually(all_received(topic, [member]), shown([member]))
-        assert group_id in str(admin.list_groups())
-        described = admin.describe_groups([group_id])
-        assert "Stable" in str(described)
-    offsets = admin.list_group_offsets([group_id])
-    assert str(offsets).count("offset=10") == PARTITIONS
-    admin.delete_groups([group_id])
-    assert group_id not in str(admin.list_groups())
-    admin.close()
+    with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)) as admin:
+        with consuming(member):
+            eventually(all_received(topic, [member]), shown([member]))
+            assert group_id in str(admin.list_groups())
+            described = admin.describe_groups([group_id])
+            assert "Stable" in str(described)
+        offsets = admin.list_group_offsets([group_id])
+        assert str(offsets).count("offset=10") == PARTITIONS
+        admin.delete_groups([group_id])
+        assert group_id not in str(admin.list_groups())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -37,16 +38,16 @@ def offset_of(cluster: LocalCluster, group: str, topic: str) -> int:
 
 def test_kafka_python_commits_and_aborts(cluster: LocalCluster) -> None:
     cluster.create_topic("kafka-python", 1)
-    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="kafka-python")
-    producer.init_transactions()
-    for number in range(4):
-        producer.begin_transaction()
-        producer.send("kafka-python", str(number).encode(), partition=0)
-        if number % 2:
-            producer.abort_transaction()
-        else:
-            producer.commit_transaction()
-    producer.close()
+    settings = {"bootstrap_servers": cluster.bootstrap_servers, "transactional_id": "kafka-python"}
+    with closing(KafkaProducer(**settings)) as producer:
+        producer.init_transactions()
+        for number in range(4):
+            producer.begin_transaction()
+            producer.send("kafka-python", str(number).encode(), partition=0)
+            if number % 2:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
     assert committed_values(cluster.bootstrap_servers, "kafka-python", expected=2) == [b"0", b"2"]
 
 
