@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 
 from bench.measure import Row, table
+from bench.memory import settle
 from moldau.base.clock import SystemClock
 from moldau.records.builder import build_batch
 from moldau.storage.directory_files import MetaProperties
@@ -96,6 +97,7 @@ def opened(path: Path) -> float:
         await directories.close()
         return took_s
 
+    settle()
     return asyncio.run(main())
 
 
