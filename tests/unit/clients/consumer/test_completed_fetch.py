@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.base.errors import CorruptRecord
+from moldau.clients.consumer.consumer_record import ConsumerRecord
 from moldau.clients.consumer.fetching.column_decoding import decode_together
 from moldau.clients.consumer.fetching.completed_fetch import CompletedFetch
-from moldau.clients.consumer.fetching.decoding import RecordDecoder
+from moldau.clients.consumer.fetching.decoding import RecordDecoder, decode_one_by_one
 from moldau.clients.records import TopicPartition
 from moldau.protocol.messages.fetch import AbortedTransaction
 from moldau.records.batch import Producer, RecordBatch
@@ -143,18 +146,48 @@ def test_decoding_together_gives_what_decoding_one_by_one_gives(
         if appended and number % 2:
             RecordBatch(encoded).set_log_append_time(77)
         data.append(RecordBatch(encoded))
-    one_by_one = RecordDecoder().decode("t", 1, data)
-    assert decode_together("t", 1, data) == (None if header else one_by_one)
+    one_by_one = decode_one_by_one("t", 1, data)
+    together = decode_together("t", 1, data)
+    if header:
+        assert together is None
+    else:
+        assert together is not None
+        assert len(together) == len(one_by_one)
+        cut = len(together) // 2
+        assert [*together[:cut], *together[cut:]] == one_by_one
 
 
 @pytest.mark.parametrize("sizes", [[10] * 300, [100] * 300, [9_000] * 70, [10, 11] * 100, [100] * 64 + [101] * 64])
 def test_records_of_the_same_size_are_found_together(sizes: list[int]) -> None:
     data = bytearray(_batch(0, [bytes(size) for size in sizes]))
     batch = RecordBatch(data)
-    assert decode_together("t", 1, [batch]) == RecordDecoder().decode("t", 1, [batch])
+    assert _together(batch) == decode_one_by_one("t", 1, [batch])
     data[-1 - sum(sizes[-5:])] ^= 0xFF  # somewhere in the middle of the last records: a length or a value
     try:
-        wrong = decode_together("t", 1, [RecordBatch(data)])
+        wrong = _together(RecordBatch(data))
     except CorruptRecord:
         return
-    assert wrong == RecordDecoder().decode("t", 1, [RecordBatch(data)])
+    assert wrong == decode_one_by_one("t", 1, [RecordBatch(data)])
+
+
+def _together(batch: RecordBatch) -> list[ConsumerRecord]:
+    decoded = decode_together("t", 1, [batch])
+    assert decoded is not None
+    return decoded[:]
+
+
+def test_a_fetch_of_many_records_begins_in_the_middle_of_a_batch() -> None:
+    fetch = _fetch(_batch(0, [b"%d" % number for number in range(1_000)]), offset=901)
+    taken = [record.value for _ in range(3) for record in fetch.take(40)]
+    assert taken == [b"%d" % number for number in range(901, 1_000)]
+    assert (fetch.next_offset, fetch.exhausted) == (1_000, True)
+
+
+def test_polls_of_some_hundred_records_do_not_wake_the_collector() -> None:
+    fetch = _fetch(_batch(0, [b"v"] * 4_000))
+    fetch.take(1)  # all of them are decoded now
+    gc.collect()
+    before = gc.get_stats()[0]["collections"]
+    for _ in range(7):
+        assert len(fetch.take(500)) == 500
+    assert gc.get_stats()[0]["collections"] == before

@@ -2,18 +2,23 @@
 
 Record by record costs twice as much. The checks are those of `records.reader`: whatever the bytes say, what comes out
 is records or `CorruptRecord`. Imported only when a consumer has read enough for the import of numpy to pay.
+
+Records are made when they are taken, and not all at once: by then those of the poll before are mostly gone, so that the
+collector sees a few hundred that are new at a time and does not think of looking at them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import chain, repeat
+from itertools import repeat
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from moldau.base.errors import CorruptRecord
 from moldau.clients.consumer.consumer_record import ConsumerRecord
+from moldau.clients.consumer.fetching.collection import no_collection
 from moldau.records.batch import LOG_APPEND_TIME_FLAG, NO_LEADER_EPOCH, RecordBatch
 from moldau.records.columns.cells import Int64s
 from moldau.records.columns.decode import record_bounds
@@ -23,8 +28,28 @@ from moldau.records.varint import VARLONG_BYTES_MAX
 
 _new_record = partial(tuple.__new__, ConsumerRecord)
 
+# What some rows have in one field; of constants there is no end.
+Column: TypeAlias = Callable[[slice], Iterable[Any]]
 
-def decode_together(topic: str, partition: int, batches: list[RecordBatch]) -> list[ConsumerRecord] | None:
+
+class DecodedTogether:
+    """Records whose fields are known. A slice of it is a list of them."""
+
+    __slots__ = ("_columns", "_count")
+
+    def __init__(self, count: int, columns: Sequence[Column]) -> None:
+        self._count = count
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, rows: slice) -> list[ConsumerRecord]:
+        with no_collection():
+            return list(map(_new_record, zip(*[column(rows) for column in self._columns], strict=False)))
+
+
+def decode_together(topic: str, partition: int, batches: list[RecordBatch]) -> DecodedTogether | None:
     """The records of batches without headers; None if a record has some, since those are read one by one."""
     sections = [uncompressed_section(batch) for batch in batches]
     data = b"".join((*sections, PADDING))
@@ -43,20 +68,34 @@ def decode_together(topic: str, partition: int, batches: list[RecordBatch]) -> l
     if (at != ends).any() or (offset_deltas < 0).any() or (offset_deltas > last_offset_deltas).any():
         raise CorruptRecord("a record does not end where it says, or has an offset that is not its batch's")
     base_offsets = np.repeat(np.array([batch.base_offset for batch in batches], np.int64), counts)
-    epochs = (None if batch.leader_epoch == NO_LEADER_EPOCH else batch.leader_epoch for batch in batches)
-    rows = zip(
-        repeat(topic),
-        repeat(partition),
-        (base_offsets + offset_deltas).tolist(),
-        _timestamps(batches, counts, timestamp_deltas),
-        chain.from_iterable(map(repeat, (batch.timestamp_type for batch in batches), counts)),
-        _slices(data, key_at, key_sizes),
-        _slices(data, value_at, value_sizes),
-        repeat(()),
-        chain.from_iterable(map(repeat, epochs, counts)),
-        strict=False,  # constants go on for ever
+    epochs = [None if batch.leader_epoch == NO_LEADER_EPOCH else batch.leader_epoch for batch in batches]
+    columns = (
+        _constant(topic),
+        _constant(partition),
+        (base_offsets + offset_deltas).tolist().__getitem__,
+        _timestamps(batches, counts, timestamp_deltas).__getitem__,
+        _of_batches([batch.timestamp_type for batch in batches], counts),
+        _bytes(data, key_at, key_sizes),
+        _bytes(data, value_at, value_sizes),
+        _constant(()),
+        _of_batches(epochs, counts),
     )
-    return list(map(_new_record, rows))
+    return DecodedTogether(len(starts), columns)
+
+
+def _constant(value: object) -> Column:
+    return lambda _rows: repeat(value)
+
+
+def _of_batches(values: list[Any], counts: list[int]) -> Column:
+    """What all records of a batch have; mostly those of all batches have the same."""
+    first = values[0]
+    if all(value is first or value == first for value in values):
+        return _constant(first)
+    each: list[Any] = []
+    for value, count in zip(values, counts, strict=True):
+        each += [value] * count
+    return each.__getitem__
 
 
 def _timestamps(batches: Sequence[RecordBatch], counts: list[int], deltas: Int64s) -> list[int]:
@@ -69,12 +108,17 @@ def _timestamps(batches: Sequence[RecordBatch], counts: list[int], deltas: Int64
     return read
 
 
-def _slices(data: bytes, at: Int64s, sizes: Int64s) -> Iterable[bytes | None]:
+def _bytes(data: bytes, at: Int64s, sizes: Int64s) -> Column:
     """The bytes of each record; sizes of -1 are null."""
-    ends = (at + sizes).tolist()
     nulls = int((sizes < 0).sum())
     if nulls == len(sizes):
-        return repeat(None)
-    if nulls:
-        return [data[start:end] if end >= start else None for start, end in zip(at.tolist(), ends, strict=True)]
-    return [data[start:end] for start, end in zip(at.tolist(), ends, strict=True)]
+        return _constant(None)
+    return partial(_some_slices if nulls else _slices, data, at.tolist(), (at + sizes).tolist())
+
+
+def _slices(data: bytes, starts: list[int], ends: list[int], rows: slice) -> list[bytes]:
+    return [data[start:end] for start, end in zip(starts[rows], ends[rows], strict=True)]
+
+
+def _some_slices(data: bytes, starts: list[int], ends: list[int], rows: slice) -> list[bytes | None]:
+    return [data[start:end] if end >= start else None for start, end in zip(starts[rows], ends[rows], strict=True)]

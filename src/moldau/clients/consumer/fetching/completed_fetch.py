@@ -8,12 +8,13 @@ a transaction that ends in an abort marker. The position moves past what is not 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError, CorruptRecord
 from moldau.clients.consumer.consumer_record import ConsumerRecord
-from moldau.clients.consumer.fetching.decoding import RecordDecoder
+from moldau.clients.consumer.fetching.decoding import DecodedRecords, RecordDecoder
 from moldau.clients.records import TopicPartition
 from moldau.protocol.messages.fetch import AbortedTransaction
 from moldau.records.batch import MAGIC_V2, RecordBatch
@@ -54,7 +55,7 @@ class CompletedFetch:
         self._aborted = sorted(aborted or (), key=lambda each: each.first_offset, reverse=True)
         self._aborted_producers: set[int] = set()
         self._read_committed = aborted is not None
-        self._decoded: list[ConsumerRecord] = []
+        self._decoded: DecodedRecords = []
         self._decoded_index = 0
         self._undecoded: list[RecordBatch] = []
         self._passed_offset = -1
@@ -82,11 +83,10 @@ class CompletedFetch:
         while self._decoded_index == len(self._decoded):
             if self.exhausted:
                 return []
-            self._decoded = self._next_records()
-            self._decoded_index = 0
+            self._decode_more()
         start = self._decoded_index
         self._decoded_index = end = min(start + count_max, len(self._decoded))
-        records = self._decoded if end - start == len(self._decoded) else self._decoded[start:end]
+        records = self._decoded[start:end]
         last = records[-1]
         self.leader_epoch = -1 if last.leader_epoch is None else last.leader_epoch
         self.next_offset = last.offset + 1
@@ -98,19 +98,17 @@ class CompletedFetch:
                 self.next_offset = self.end_offset
         return records
 
-    def _next_records(self) -> list[ConsumerRecord]:
+    def _decode_more(self) -> None:
         first_offset = self.next_offset
         if not self._undecoded and self._spans[self._index].magic != MAGIC_V2:
-            records = self._next_legacy_records()
+            decoded: DecodedRecords = self._next_legacy_records()
         else:
-            records = self._next_v2_records()
-        if records and records[0].offset < first_offset:
-            records = [record for record in records if record.offset >= first_offset]
-        if not records:
+            decoded = self._next_v2_records()
+        self._decoded, self._decoded_index = decoded, _records_before(decoded, first_offset)
+        if self._decoded_index == len(decoded):
             self.next_offset = max(first_offset, self._passed_offset)
-        return records
 
-    def _next_v2_records(self) -> list[ConsumerRecord]:
+    def _next_v2_records(self) -> DecodedRecords:
         topic, number = self.partition
         batches = self._undecoded or self.take_batches(DECODED_RECORDS)
         if not self._undecoded:
@@ -188,3 +186,10 @@ class CompletedFetch:
             ConsumerRecord(topic, number, offset, timestamp, kind, key, value)
             for offset, timestamp, key, value, _ in entry.records()
         ]
+
+
+def _records_before(decoded: DecodedRecords, offset: int) -> int:
+    """How many records have an offset before this one: those that share a batch with it and were read before."""
+    if not len(decoded) or decoded[:1][0].offset >= offset:
+        return 0
+    return bisect_left(range(len(decoded)), offset, key=lambda row: decoded[row : row + 1][0].offset)
