@@ -96,6 +96,7 @@ def test_threads_lose_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # a record has two minutes to be delivered
 def test_nothing_that_was_acknowledged_is_lost_when_brokers_are_killed(capsys: pytest.CaptureFixture[str]) -> None:
     with LocalCluster({**SETTINGS, "min.insync.replicas": "2"}, brokers=3) as cluster:
         cluster.create_topic("no-loss", replication_factor=3)

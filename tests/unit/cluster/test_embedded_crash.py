@@ -50,6 +50,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # it waits for the disk, which others may keep busy: a minute has been seen
 def test_a_killed_process_loses_nothing_that_was_answered(tmp_path: Path) -> None:
     path = tmp_path / "coordination.db"
     seeded = random.Random(5)
