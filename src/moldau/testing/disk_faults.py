@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -71,6 +72,15 @@ class FaultyFiles(Files):
         """Work again."""
         self._faults.clear()
         self._bytes_left = None
+
+    @contextmanager
+    def unbroken(self) -> Iterator[None]:
+        """For whoever looks from outside: meanwhile no fault strikes, and none is used up."""
+        faults, self._faults = self._faults, []
+        try:
+            yield
+        finally:
+            self._faults = faults
 
     def check(self, operation: str, *paths: Path) -> None:
         self.operations += 1

@@ -204,7 +204,8 @@ class Invariants:
         now = self._known.get((broker.broker_id, key))
         if now is None or now.log is not log:
             now = self._known[broker.broker_id, key] = Known(log)
-        gone = now.read()
+        with broker.files.unbroken():  # its directory may have failed since it was written to
+            gone = now.read()
         start, now.high_watermark = now.high_watermark, log.high_watermark
         now.leader, now.leader_epoch = partition.leader, partition.leader_epoch
         for batch in gone:

@@ -151,3 +151,14 @@ def test_failing_from_the_nth_operation_on_stops_a_program_there(files: FaultyFi
         files.replace_bytes(tmp_path / "file", b"abc")
     assert files.operations == 4
     assert (tmp_path / "file.tmp").read_bytes() == b"abc"
+
+
+def test_who_looks_from_outside_meets_no_fault_and_uses_none_up(files: FaultyFiles, tmp_path: Path) -> None:
+    file = files.open(tmp_path / "log", create=True)
+    file.append(b"abc")
+    files.fail("read", times=1)
+    with files.unbroken():
+        assert file.read(3, 0) == b"abc"
+    with pytest.raises(OSError, match="Input/output error"):
+        file.read(3, 0)
+    assert file.read(3, 0) == b"abc"
