@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import random
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from bench.measure import Row, table
+from bench.measure import Row, paired_row, table
 from moldau.base.clock import SystemClock
 from moldau.records.builder import build_batch
 from moldau.records.checksum import crc32c
@@ -59,11 +58,9 @@ def append_rows(base: Path) -> list[Row]:
     for name, size_bytes in SIZES:
         batch = sample_batch(size_bytes)
         count = APPENDED_BYTES // len(batch)
-        ours, theirs = in_turn(partial(append_to_log, base, batch, count), partial(write_bare, base, batch, count))
         size = len(batch) * count / MIB
-        out.append(
-            Row(f"append batches of {name}", size / ours, size / theirs, "MiB/s", "CRC-32C and os.write", "≥0.7")
-        )
+        rates = in_turn(size, partial(append_to_log, base, batch, count), partial(write_bare, base, batch, count))
+        out.append(paired_row(f"append batches of {name}", *rates, "MiB/s", "CRC-32C and os.write", "≥0.7"))
     return out
 
 
@@ -99,9 +96,9 @@ def read_rows(base: Path) -> list[Row]:
     with temporary_log(base) as log:
         fill(log, sample_batch(16 * KIB), APPENDED_BYTES)
         offsets = fetch_offsets(log)
-        ours, theirs = in_turn(partial(read_log, log, offsets), partial(read_bare, log.segments.active.path))
-        size = log.size_bytes / MIB
-    return [Row("read in turn, 1 MiB at a time", size / ours, size / theirs, "MiB/s", "os.pread", "≥0.7")]
+        path = log.segments.active.path
+        rates = in_turn(log.size_bytes / MIB, partial(read_log, log, offsets), partial(read_bare, path))
+    return [paired_row("read in turn, 1 MiB at a time", *rates, "MiB/s", "os.pread", "≥0.7")]
 
 
 def fetch_offsets(log: Log) -> list[int]:
@@ -145,11 +142,12 @@ def recovery_rows(base: Path) -> list[Row]:
             fill(log, sample_batch(size_bytes), RECOVERED_BYTES)
             path = log.segments.active.path
             data = path.read_bytes()
-            ours, theirs = in_turn(partial(recover, log.place), partial(read_and_checksum, path), repetitions=7)
-            ours_too, in_memory = in_turn(partial(recover, log.place), partial(checksum, data), repetitions=7)
-        size, what = len(data) / MIB, f"recover 1 GiB in batches of {name}"
-        out.append(Row(what, size / ours, size / theirs, "MiB/s", "CRC-32C of the file as it is read", "≥0.5"))
-        out.append(Row(what, size / ours_too, size / in_memory, "MiB/s", "CRC-32C of the same bytes in memory"))
+            size, recovery = len(data) / MIB, partial(recover, log.place)
+            beside_reading = in_turn(size, recovery, partial(read_and_checksum, path), repetitions=7)
+            beside_memory = in_turn(size, recovery, partial(checksum, data), repetitions=7)
+        what = f"recover 1 GiB in batches of {name}"
+        out.append(paired_row(what, *beside_reading, "MiB/s", "CRC-32C of the file as it is read", "≥0.5"))
+        out.append(paired_row(what, *beside_memory, "MiB/s", "CRC-32C of the same bytes in memory"))
     return out
 
 
@@ -186,11 +184,11 @@ def checksum(data: bytes) -> float:
 
 
 def in_turn(
-    ours: Callable[[], float], theirs: Callable[[], float], repetitions: int = REPETITIONS
-) -> tuple[float, float]:
-    """The median seconds of each, measured in turn; the first turn does not count."""
+    size: float, ours: Callable[[], float], theirs: Callable[[], float], repetitions: int = REPETITIONS
+) -> tuple[list[float], list[float]]:
+    """What of a size each gets done in a second, measured in turn; the first turn does not count."""
     samples = [(ours(), theirs()) for _ in range(1 + repetitions)][1:]
-    return statistics.median(one for one, _ in samples), statistics.median(other for _, other in samples)
+    return [size / one for one, _ in samples], [size / other for _, other in samples]
 
 
 def sample_batch(size_bytes: int) -> bytearray:
