@@ -118,6 +118,7 @@ class History:
             raise Violation(f"logs differ for ever: {logs}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("follower_settings", [ON_FETCH, BY_REQUEST], ids=["on fetch", "by request"])
 @settings(max_examples=150, deadline=None)
 @given(steps=STEPS)

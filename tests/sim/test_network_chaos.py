@@ -249,6 +249,7 @@ def test_every_request_is_answered_once_in_order_or_reported_gone(
     assert totals["gone"] > 0
 
 
+@pytest.mark.slow
 def test_chaos_is_the_same_under_the_same_seed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("CRITICAL")
     for seed in (3, 4):

@@ -22,7 +22,7 @@ from tests.sim.groups.simulated_broker import HOST, SimulatedBroker
 from tests.sim.groups.simulated_member import PARTITIONS, TOPIC, History, SimulatedMember
 
 SEEDS = int(os.environ.get("MOLDAU_GROUP_SEEDS", "50"))
-FAST_SEEDS = 2
+FAST_SEEDS = 1
 STEPS = 40
 MEMBERS_MAX = 5
 WEIGHTS = (5, 4, 2, 1, 2, 3)

@@ -27,7 +27,7 @@ from tests.sim.transactions.committed_reader import CommittedReader
 from tests.sim.transactions.simulated_producer import PARTITIONS, TOPIC, Attempt, History, SimulatedProducer
 
 SEEDS = int(os.environ.get("MOLDAU_TRANSACTION_SEEDS", "50"))
-FAST_SEEDS = 2
+FAST_SEEDS = 1
 STEPS = 30
 PRODUCERS_MAX = 5
 TRANSACTIONAL_IDS = ("a", "b", "c")
