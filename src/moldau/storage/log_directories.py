@@ -13,15 +13,14 @@ a disk that hangs holds up nothing but itself.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from moldau.base.collector import collector_resting
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError, ConfigError
 from moldau.storage.checkpoints import RECOVERY_POINT_CHECKPOINT
@@ -131,7 +130,7 @@ class LogDirectories:
             DirectoryLoading(directory, settings_of, delete_delay_ms, producer_expiration_ms)
             for directory in self.online
         ]
-        with _collector_resting():
+        with collector_resting():  # a fifth of the time of loading
             await _all([self._load(loading) for loading in loadings])
             for loading in loadings:
                 if loading.directory.is_online:
@@ -291,18 +290,6 @@ class LogDirectories:
             logger.info("%s: stopped cleanly", directory)
         except ApiError as error:
             logger.error("%s: not stopped cleanly, the next start recovers it: %s", directory, error)  # noqa: TRY400
-
-
-@contextmanager
-def _collector_resting() -> Iterator[None]:
-    """Loading makes many objects and no garbage: looking for some again and again takes a fifth of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 async def _all(works: Sequence[Awaitable[None]]) -> None:

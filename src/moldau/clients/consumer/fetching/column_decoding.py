@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from moldau.base.collector import collector_resting
 from moldau.base.errors import CorruptRecord
 from moldau.clients.consumer.consumer_record import ConsumerRecord
-from moldau.clients.consumer.fetching.collection import no_collection
 from moldau.records.batch import LOG_APPEND_TIME_FLAG, NO_LEADER_EPOCH, RecordBatch
 from moldau.records.columns.cells import Int64s
 from moldau.records.columns.decode import record_bounds
@@ -45,7 +45,7 @@ class DecodedTogether:
         return self._count
 
     def __getitem__(self, rows: slice) -> list[ConsumerRecord]:
-        with no_collection():
+        with collector_resting():
             return list(map(_new_record, zip(*[column(rows) for column in self._columns], strict=False)))
 
 
@@ -90,7 +90,7 @@ def _constant(value: object) -> Column:
 def _of_batches(values: list[Any], counts: list[int]) -> Column:
     """What all records of a batch have; mostly those of all batches have the same."""
     first = values[0]
-    if all(value is first or value == first for value in values):
+    if values.count(first) == len(values):
         return _constant(first)
     each: list[Any] = []
     for value, count in zip(values, counts, strict=True):

@@ -13,8 +13,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Protocol
 
+from moldau.base.collector import collector_resting
 from moldau.clients.consumer.consumer_record import ConsumerRecord
-from moldau.clients.consumer.fetching.collection import no_collection
 from moldau.records.batch import NO_LEADER_EPOCH, RecordBatch
 from moldau.records.reader import read_batch
 
@@ -51,7 +51,7 @@ class RecordDecoder:
             together = decode_together(topic, partition, batches)
             if together is not None:
                 return together
-        with no_collection():
+        with collector_resting():
             return decode_one_by_one(topic, partition, batches)
 
     def _pays(self) -> bool:
