@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from moldau.base.errors import CorruptRecord
 from moldau.records.batch import LOG_APPEND_TIME_FLAG, RecordBatch
-from moldau.records.compression import COMPRESSION_MASK, DECOMPRESSED_BYTES_MAX, decompress
+from moldau.records.compression import COMPRESSION_MASK, DECOMPRESSED_BYTES_MAX, compression_type_of, decompress
 from moldau.records.record import HEADER_KEY_ERRORS, Headers, Record
 from moldau.records.varint import VARLONG_BYTES_MAX, decode_varint, finish_varint, wrap_int64
 
@@ -40,17 +40,16 @@ def read_batch(batch: RecordBatch, limit_bytes: int = DECOMPRESSED_BYTES_MAX) ->
 
 def decompress_section(batch: RecordBatch, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes:
     """The records of a batch as bytes; a batch that compaction emptied has none, whatever its codec."""
-    section = uncompressed_section(batch, limit_bytes)
+    section = unfolded(batch.records_section, batch.attributes, batch.count, limit_bytes)
     return section if isinstance(section, bytes) else bytes(section)
 
 
-def uncompressed_section(batch: RecordBatch, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes | memoryview:
-    """The same, but a view where nothing had to be decompressed: for who copies it anyway."""
-    section = batch.records_section
-    if not section and not batch.count:
+def unfolded(section: memoryview, attributes: int, count: int, limit_bytes: int) -> bytes | memoryview:
+    """The same, but a view where nothing had to be decompressed: for who copies it anyway, or need not."""
+    if not section and not count:
         return b""
-    if batch.attributes & COMPRESSION_MASK or len(section) > limit_bytes:
-        return decompress(batch.compression_type, section, limit_bytes)
+    if attributes & COMPRESSION_MASK or len(section) > limit_bytes:
+        return decompress(compression_type_of(attributes), section, limit_bytes)
     return section
 
 

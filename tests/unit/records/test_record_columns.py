@@ -190,8 +190,9 @@ def test_all_batches_share_one_limit() -> None:
 
 
 def test_bytes_in_a_batch_of_no_records_are_corrupt() -> None:
-    batch = RecordBatch(build_batch(some_records(3)))
-    batch.count = 0
+    data = bytearray(build_batch(some_records(3)))
+    data[57:61] = bytes(4)  # the count
+    batch = RecordBatch(data)
     with pytest.raises(CorruptRecord):
         read_batch(batch)
     with pytest.raises(CorruptRecord):

@@ -114,16 +114,12 @@ class Consumer:
 
     async def poll(self, timeout_s: float = 0.0) -> list[ConsumerRecord]:
         """Records, at most max.poll.records; none if there are none within the time."""
-        finished = self.finish(await self.poll_unfinished(timeout_s))
+        finished = self.finish(await self._poll_until(self._take_records, timeout_s))
         if finished.error is not None:
             self.go_back_to(finished.left)
             if not finished.records:
                 raise finished.error
         return finished.records
-
-    async def poll_unfinished(self, timeout_s: float) -> list[ConsumerRecord]:
-        """Records as they came, for who deserializes them elsewhere."""
-        return await self._poll_until(self._take_records, timeout_s)
 
     async def poll_batches(self, timeout_s: float = 0.0) -> list[ColumnBatch]:
         """All records that have been fetched, as Arrow columns; at most fetch.max.bytes or so."""
@@ -149,7 +145,8 @@ class Consumer:
     def take_ready(self) -> tuple[list[ConsumerRecord], bool]:
         """Records that are there already, and whether there is room for more.
 
-        This and the next are the only methods that another thread than the loop's may call, while nothing else is.
+        This, the next and `wait_for_some` are the only methods that another thread than the loop's may call, while
+        nothing else is.
         """
         return self._ready(self._take_records)
 
@@ -159,13 +156,30 @@ class Consumer:
 
     def _ready(self, take: Callable[[], list[Taken]]) -> tuple[list[Taken], bool]:
         parts = self._parts
-        if self._closing or not parts.fresh:
+        if self._closing or parts.fresh_s <= 0:
             return [], False
         before = len(parts.fetcher.buffer)
         taken = take()
         if taken:
             parts.polling(False)
         return taken, len(parts.fetcher.buffer) < before
+
+    def wait_for_some(self, timeout_s: float) -> float:
+        """A moment at most, for something to take; how many seconds are left."""
+        parts = self._parts
+        fresh_s = min(parts.fresh_s, timeout_s)
+        if self._closing or fresh_s <= 0:
+            return timeout_s
+        began_ms = parts.cluster.clock.monotonic_ms()
+        parts.fetcher.buffer.wait(fresh_s)
+        return timeout_s - (parts.cluster.clock.monotonic_ms() - began_ms) / 1000
+
+    async def until_some(self, timeout_s: float) -> float:
+        """Do what is due until there is something to take, and how many seconds are left."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        buffer = self._parts.fetcher.buffer
+        await self._poll_until(lambda: [True] if buffer.has_some else [], timeout_s)
+        return deadline - asyncio.get_running_loop().time()
 
     def fetch_more(self) -> None:
         """Use the room."""

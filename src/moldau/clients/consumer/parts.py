@@ -154,9 +154,9 @@ class ConsumerParts:
     # -- between two looks
 
     @property
-    def fresh(self) -> bool:
-        """Whether all that is due was done a moment ago, so that records may be taken without looking again."""
-        return not self._woken and self.cluster.clock.monotonic_ms() < self._fresh_until_ms
+    def fresh_s(self) -> float:
+        """How long records may be taken without looking again, since all that is due was done a moment ago."""
+        return 0.0 if self._woken else (self._fresh_until_ms - self.cluster.clock.monotonic_ms()) / 1000
 
     async def step(self) -> None:
         """Do what is due: rebalances, commits, positions. Raises what has gone wrong with any of them."""

@@ -173,13 +173,26 @@ class Consumer:
     def poll(self, timeout_s: float = 0.0) -> list[ConsumerRecord]:
         """Records, at most max.poll.records; none if there are none within the time."""
         with self._owned():
-            records = self._ready(self._core.take_ready) or self._run(self._core.poll_unfinished(timeout_s))
-            finished = self._core.finish(records)
+            finished = self._core.finish(self._take(self._core.take_ready, timeout_s))
             if finished.error is not None:
                 self._do(self._core.go_back_to, finished.left)
                 if not finished.records:
                     raise finished.error
             return finished.records
+
+    def _take(self, take: Callable[[], tuple[list[Result], bool]], timeout_s: float) -> list[Result]:
+        """Take what is there, or what comes within the time; it is decoded here, while the loop receives more."""
+        taken = self._ready(take)
+        left_s = timeout_s
+        if not taken and self._background.unusable is None:
+            left_s = self._core.wait_for_some(left_s)
+            taken = self._ready(take)
+        while not taken:
+            left_s = self._run(self._core.until_some(max(left_s, 0.0)))
+            taken = self._ready(take)
+            if left_s <= 0:
+                break
+        return taken
 
     def _ready(self, take: Callable[[], tuple[list[Result], bool]]) -> list[Result]:
         """Most polls find records that are there already: no need to ask the loop."""
@@ -193,7 +206,7 @@ class Consumer:
     def poll_batches(self, timeout_s: float = 0.0) -> list[ColumnBatch]:
         """All records that have been fetched, as Arrow columns; at most fetch.max.bytes or so."""
         with self._owned():
-            return self._ready(self._core.take_ready_batches) or self._run(self._core.poll_batches(timeout_s))
+            return self._take(self._core.take_ready_batches, timeout_s)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         while self._background.unusable is None:

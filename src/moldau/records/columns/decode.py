@@ -1,28 +1,27 @@
-"""Batches to columns: only the lengths of the records are walked in Python, all else is read for all records at once.
+"""Batches to columns: only the lengths of the records are walked, all else is read for all records at once.
 
-The sections of all batches are put one after the other, so that many small batches cost no more than a large one.
-Every check of `reader` is made here too, and what it reads is what the columns hold.
+The records of all batches are read together, so that many small batches cost no more than a large one. Every check of
+`reader` is made here too, and what it reads is what the columns hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from moldau.base.errors import CorruptRecord
 from moldau.records.batch import LOG_APPEND_TIME_FLAG, RecordBatch
+from moldau.records.columns.batches import Batches
+from moldau.records.columns.bounds import record_bounds
 from moldau.records.columns.cells import Int64s
-from moldau.records.columns.fields import PADDING, Fields
+from moldau.records.columns.fields import Fields
 from moldau.records.columns.header_lists import HEADERS_TYPE, TooManyHeaders, arrow_headers, read_header_lists
 from moldau.records.compression import DECOMPRESSED_BYTES_MAX
-from moldau.records.reader import RECORD_BYTES_MIN, read_section, uncompressed_section
-from moldau.records.varint import VARLONG_BYTES_MAX, finish_varint
-
-_DATA_BYTES_MAX = (1 << 31) - 1  # Arrow's positions are 32 bits
-# Records that are looked at together. Offset deltas take a byte more from the 64th record on, and so do records.
-_TOGETHER = 64
+from moldau.records.reader import read_section
+from moldau.records.varint import VARLONG_BYTES_MAX
 
 SCHEMA = pa.schema(
     [
@@ -36,32 +35,57 @@ SCHEMA = pa.schema(
 )
 
 
+class RecordFields(NamedTuple):
+    """What many records have, and where the rest of them is."""
+
+    counts: Int64s  # of each batch, how many of them are its records
+    offsets: Int64s
+    timestamps: Int64s
+    key_sizes: Int64s
+    key_at: Int64s
+    value_sizes: Int64s
+    value_at: Int64s
+    headers_at: Int64s
+    ends: Int64s
+
+
 def columns_from_batches(batches: Iterable[RecordBatch], limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> pa.Table:
     """The records of batches whose headers have been checked; control batches are passed over.
 
     Timestamps are in milliseconds, `timestamp_type` is 0 for create time and 1 for log append time. `limit_bytes` is
     for all batches together.
     """
-    shown = [batch for batch in batches if not batch.is_control and (batch.count or batch.records_section)]
-    if not shown:
-        return SCHEMA.empty_table()
-    sections: list[bytes | memoryview] = []
-    for batch in shown:
-        sections.append(uncompressed_section(batch, limit_bytes))
-        limit_bytes -= len(sections[-1])
-    if sum(map(len, sections)) > _DATA_BYTES_MAX:
-        raise CorruptRecord(f"the records are more than {_DATA_BYTES_MAX} bytes")
+    return pa.Table.from_batches([record_columns(Batches.of(list(batches)), limit_bytes)])
+
+
+def record_columns(batches: Batches, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> pa.RecordBatch:
+    """The same of batches that are known together."""
+    shown = batches.shown().unfolded(limit_bytes)
+    if not len(shown.headers):
+        return pa.RecordBatch.from_pylist([], SCHEMA)
+    fields = Fields(shown.data)
+    read = read_fields(shown, fields)
     try:
-        columns = _read_fields(shown, sections)
+        headers, at = read_header_lists(fields, read.headers_at, read.ends)
     except TooManyHeaders:
-        columns = _read_records(shown, sections)
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+        return _read_records(shown)
+    if (at != read.ends).any():
+        raise CorruptRecord("a record ends before its length says")
+    columns = [
+        pa.array(read.offsets),
+        pa.array(read.timestamps),
+        pa.array(np.repeat(shown.has_flag(LOG_APPEND_TIME_FLAG).view(np.int8), read.counts)),
+        fields.binary(read.key_at, read.key_sizes),
+        fields.binary(read.value_at, read.value_sizes),
+        headers,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def _read_fields(batches: list[RecordBatch], sections: Sequence[bytes | memoryview]) -> list[pa.Array]:
-    data = b"".join((*sections, PADDING))
-    starts, ends = record_bounds(data, batches, sections)
-    fields = Fields(data)
+def read_fields(batches: Batches, fields: Fields) -> RecordFields:
+    """All but the headers of the records of batches that are unfolded."""
+    counts = batches.counts()
+    starts, ends = record_bounds(batches, counts, fields)
     sizes, at = fields.varints(starts, ends)
     if (at + sizes != ends).any():
         raise CorruptRecord("a record has a negative length")
@@ -69,104 +93,19 @@ def _read_fields(batches: list[RecordBatch], sections: Sequence[bytes | memoryvi
     offset_deltas, at = fields.varints(at, ends)
     key_sizes, key_at, at = fields.lengths(at, ends)
     value_sizes, value_at, at = fields.lengths(at, ends)
-    headers, at = read_header_lists(fields, at, ends)
-    if (at != ends).any():
-        raise CorruptRecord("a record ends before its length says")
-    counts = [batch.count for batch in batches]
-    last_offset_deltas = np.repeat([batch.last_offset_delta for batch in batches], counts)
-    if (offset_deltas < 0).any() or (offset_deltas > last_offset_deltas).any():
-        raise CorruptRecord("a record has an offset that is not the batch's")
-    log_append_time = np.repeat([batch.attributes & LOG_APPEND_TIME_FLAG != 0 for batch in batches], counts)
-    timestamps = np.repeat(_int64s(batch.base_timestamp for batch in batches), counts) + timestamp_deltas
-    if log_append_time.any():
-        max_timestamps = np.repeat(_int64s(batch.max_timestamp for batch in batches), counts)
-        timestamps = np.where(log_append_time, max_timestamps, timestamps)
-    return [
-        pa.array(np.repeat(_int64s(batch.base_offset for batch in batches), counts) + offset_deltas),
-        pa.array(timestamps),
-        pa.array(log_append_time.view(np.int8)),
-        fields.binary(key_at, key_sizes),
-        fields.binary(value_at, value_sizes),
-        headers,
-    ]
+    offsets = batches.offsets(offset_deltas, counts)
+    timestamps = batches.timestamps(timestamp_deltas, counts)
+    return RecordFields(counts, offsets, timestamps, key_sizes, key_at, value_sizes, value_at, at, ends)
 
 
-def record_bounds(
-    data: bytes, batches: list[RecordBatch], sections: Sequence[bytes | memoryview]
-) -> tuple[Int64s, Int64s]:
-    """Where each record's length stands in the joined sections, and where the record ends."""
-    positions: list[int] = []
-    start = 0
-    for batch, section in zip(batches, sections, strict=True):
-        _walk_records(data, start, start + len(section), batch.count, positions)
-        start += len(section)
-    starts = np.array(positions, np.int64)
-    return starts, np.append(starts[1:], start)
-
-
-def _walk_records(data: bytes, position: int, end: int, count: int, positions: list[int]) -> None:
-    """Add where each record's length stands; the one step that has to go from record to record.
-
-    But for records of the same size, of which there are often many in a row: a slice with that step shows the lengths
-    of all of them, and if they are equal, the records are where they were looked for.
-    """
-    if not 0 <= count <= (end - position) // RECORD_BYTES_MIN:
-        raise CorruptRecord(f"{count} records cannot be in {end - position} bytes")
-    left = count
-    try:
-        while left:
-            together = min(left, _TOGETHER)
-            left -= together
-            size = _short_size(data, position)
-            stop = position + size * together
-            first, second = data[position : position + 1], data[position + 1 : position + 2]
-            if (
-                size
-                and stop <= end
-                and data[position:stop:size] == first * together
-                and data[position + 1 : stop : size] == second * together
-            ):
-                positions += range(position, stop, size)
-                position = stop
-            else:
-                position = _walk_one_by_one(data, position, together, positions)
-    except IndexError:
-        position = len(data)
-    if position != end:
-        raise CorruptRecord(f"the {count} records of a batch do not end where their bytes do")
-
-
-def _short_size(data: bytes, position: int) -> int:
-    """How many bytes a record takes with its length, if that has one or two bytes; else 0."""
-    number = data[position]
-    if number < 128:
-        return 1 + (number >> 1)
-    byte = data[position + 1]
-    return 2 + (number - 128 >> 1) + (byte << 6) if byte < 128 else 0
-
-
-def _walk_one_by_one(data: bytes, position: int, count: int, positions: list[int]) -> int:
-    append = positions.append
-    for _ in range(count):
-        append(position)
-        number = data[position]
-        if number < 128:
-            position += 1 + (number >> 1)
-        elif (byte := data[position + 1]) < 128:
-            position += 2 + (number - 128 >> 1) + (byte << 6)
-        else:
-            number, position = finish_varint(data, position + 1, number)
-            position += number >> 1
-    return position
-
-
-def _read_records(batches: list[RecordBatch], sections: Sequence[bytes | memoryview]) -> list[pa.Array]:
+def _read_records(batches: Batches) -> pa.RecordBatch:
     """The same columns by way of records, for headers that would take too many steps."""
     rows = []
-    for batch, section in zip(batches, sections, strict=True):
+    for header, start, end in zip(batches.headers, batches.starts.tolist(), batches.ends.tolist(), strict=True):
+        batch = RecordBatch(header.tobytes())
         log_append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_FLAG else None
         records = read_section(
-            bytes(section),
+            bytes(batches.data[start:end]),
             batch.count,
             batch.base_offset,
             batch.last_offset_delta,
@@ -176,8 +115,5 @@ def _read_records(batches: list[RecordBatch], sections: Sequence[bytes | memoryv
         rows += [
             (*record[:2], int(batch.timestamp_type), *record[2:4], arrow_headers(record.headers)) for record in records
         ]
-    return [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
-
-
-def _int64s(numbers: Iterable[int]) -> Int64s:
-    return np.array(list(numbers), np.int64)
+    columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)

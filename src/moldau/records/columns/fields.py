@@ -1,20 +1,22 @@
 """Reading fields at many positions of foreign bytes at once.
 
-The bytes are followed by padding of zeros. Where something is read, the position is at most the end of its record,
-which is checked after every step, and the longest read is shorter than the padding. So whatever the bytes say, nothing
-outside them is touched, and Arrow is shown no position that has not been checked.
+The records are followed by padding: other bytes, whatever they are. Where something is read, the position is at most
+the end of its record, which is checked after every step, and the longest read is shorter than the padding. So whatever
+the bytes say, nothing outside them is touched, and Arrow is shown no position that has not been checked.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from moldau.base.errors import CorruptRecord
 from moldau.records.columns.cells import Int64s
 from moldau.records.varint import VARINT_BYTES_MAX
 
 PADDING = bytes(16)
+_INT64_MAX = (1 << 63) - 1
 _INLINE_BYTES_MAX = 12
 _VIEW = np.dtype([("size", "<u4"), ("low", "<u8"), ("high", "<u4")])
 # Which bits of its first eight bytes and of its next four belong to a value of 0 to 12 bytes.
@@ -26,16 +28,35 @@ _PREFIX_MASK = 0xFFFFFFFF
 class Fields:
     """The bytes of many records, with padding."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | memoryview) -> None:
         self._buffer = pa.py_buffer(data)
         self._bytes = np.frombuffer(data, np.uint8)
         # The eight bytes from each position on, as one integer.
-        self._words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
+        self._words: NDArray[np.uint64] = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
+
+    def words(self, at: Int64s) -> NDArray[np.uint64]:
+        """The eight bytes from each position on, the first as the lowest."""
+        return self._words[at]
 
     def varints(self, at: Int64s, ends: Int64s, bytes_max: int = VARINT_BYTES_MAX) -> tuple[Int64s, Int64s]:
-        """The signed numbers at the positions and the positions after them, which are not beyond the ends."""
+        """The signed numbers at the positions and the positions after them, which are not beyond the ends.
+
+        Mostly they are all of one byte, or all of two.
+        """
         first = self._bytes[at]
         at = at + 1
+        if not len(first) or first.max() <= 127:
+            numbers = first.astype(np.int64)
+        elif first.min() > 127 and (second := self._bytes[at]).max() <= 127:
+            numbers = first & 127 | second.astype(np.int64) << 7
+            at += 1
+        else:
+            numbers = self._longer_numbers(first, at, bytes_max)
+        _check_within(at, ends)
+        return numbers >> 1 & _INT64_MAX ^ -(numbers & 1), at
+
+    def _longer_numbers(self, first: NDArray[np.uint8], at: Int64s, bytes_max: int) -> Int64s:
+        """The numbers whose first bytes these are, unsigned; moves the positions behind them."""
         numbers = first.astype(np.uint64)
         more = np.flatnonzero(first > 127)
         numbers[more] &= 127
@@ -48,9 +69,7 @@ class Fields:
             at[more] += 1
             more = more[byte > 127]
             shift += 7
-        _check_within(at, ends)
-        signed = (numbers >> 1).view(np.int64) ^ -(numbers & 1).view(np.int64)
-        return signed, at
+        return numbers.view(np.int64)
 
     def lengths(self, at: Int64s, ends: Int64s, smallest: int = -1) -> tuple[Int64s, Int64s, Int64s]:
         """Lengths of bytes (-1 is null), where the bytes begin, and the positions after them."""
@@ -70,18 +89,24 @@ class Fields:
         if len(sizes) and int(sizes.max()) < 0:
             return pa.nulls(len(sizes), pa.binary())
         lengths = np.maximum(sizes, 0)
-        short = np.minimum(lengths, _INLINE_BYTES_MAX)
-        inline = lengths <= _INLINE_BYTES_MAX
-        words = self._words[start]
         views = np.empty(len(start), _VIEW)
         views["size"] = lengths
-        views["low"] = words & np.where(inline, _LOW_MASKS[short], _PREFIX_MASK)
-        views["high"] = np.where(inline, self._words[start + 8] & _HIGH_MASKS[short], start)
+        if len(sizes) and int(sizes.min()) > _INLINE_BYTES_MAX:
+            views["low"], views["high"] = self._words[start] & _PREFIX_MASK, start
+        else:
+            views["low"], views["high"] = self._view_words(start, lengths)
         valid = None
         if len(sizes) and int(sizes.min()) < 0:
             valid = pa.py_buffer(np.packbits(sizes >= 0, bitorder="little"))
         buffers = [valid, pa.py_buffer(views), self._buffer]
         return pa.Array.from_buffers(pa.binary_view(), len(start), buffers).cast(pa.binary())
+
+    def _view_words(self, start: Int64s, lengths: Int64s) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """What stands behind the length of a view: up to 12 bytes, or the first four and where all of them are."""
+        short = np.minimum(lengths, _INLINE_BYTES_MAX)
+        inline = lengths <= _INLINE_BYTES_MAX
+        low: NDArray[np.uint64] = self._words[start] & np.where(inline, _LOW_MASKS[short], _PREFIX_MASK)
+        return low, np.where(inline, self._words[start + 8] & _HIGH_MASKS[short], start)
 
 
 def _check_within(at: Int64s, ends: Int64s) -> None:

@@ -14,17 +14,15 @@ from functools import partial
 from itertools import repeat
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from moldau.base.collector import collector_resting
 from moldau.base.errors import CorruptRecord
 from moldau.clients.consumer.consumer_record import ConsumerRecord
-from moldau.records.batch import LOG_APPEND_TIME_FLAG, NO_LEADER_EPOCH, RecordBatch
+from moldau.records.batch import NO_LEADER_EPOCH, RecordBatch
+from moldau.records.columns.batches import Batches
 from moldau.records.columns.cells import Int64s
-from moldau.records.columns.decode import record_bounds
-from moldau.records.columns.fields import PADDING, Fields
-from moldau.records.reader import uncompressed_section
-from moldau.records.varint import VARLONG_BYTES_MAX
+from moldau.records.columns.decode import read_fields
+from moldau.records.columns.fields import Fields
+from moldau.records.compression import DECOMPRESSED_BYTES_MAX
 
 _new_record = partial(tuple.__new__, ConsumerRecord)
 
@@ -51,36 +49,29 @@ class DecodedTogether:
 
 def decode_together(topic: str, partition: int, batches: list[RecordBatch]) -> DecodedTogether | None:
     """The records of batches without headers; None if a record has some, since those are read one by one."""
-    sections = [uncompressed_section(batch) for batch in batches]
-    data = b"".join((*sections, PADDING))
-    starts, ends = record_bounds(data, batches, sections)
-    fields = Fields(data)
-    _, at = fields.varints(starts, ends)
-    timestamp_deltas, at = fields.varints(at + 1, ends, VARLONG_BYTES_MAX)
-    offset_deltas, at = fields.varints(at, ends)
-    key_sizes, key_at, at = fields.lengths(at, ends)
-    value_sizes, value_at, at = fields.lengths(at, ends)
-    header_counts, at = fields.varints(at, ends)
+    together = Batches.of(batches).unfolded(DECOMPRESSED_BYTES_MAX)
+    fields = Fields(together.data)
+    read = read_fields(together, fields)
+    header_counts, at = fields.varints(read.headers_at, read.ends)
     if header_counts.any():
         return None
-    counts = [batch.count for batch in batches]
-    last_offset_deltas = np.repeat([batch.last_offset_delta for batch in batches], counts)
-    if (at != ends).any() or (offset_deltas < 0).any() or (offset_deltas > last_offset_deltas).any():
-        raise CorruptRecord("a record does not end where it says, or has an offset that is not its batch's")
-    base_offsets = np.repeat(np.array([batch.base_offset for batch in batches], np.int64), counts)
+    if (at != read.ends).any():
+        raise CorruptRecord("a record does not end where it says")
+    data = bytes(together.data)
+    counts = read.counts.tolist()
     epochs = [None if batch.leader_epoch == NO_LEADER_EPOCH else batch.leader_epoch for batch in batches]
     columns = (
         _constant(topic),
         _constant(partition),
-        (base_offsets + offset_deltas).tolist().__getitem__,
-        _timestamps(batches, counts, timestamp_deltas).__getitem__,
+        read.offsets.tolist().__getitem__,
+        read.timestamps.tolist().__getitem__,
         _of_batches([batch.timestamp_type for batch in batches], counts),
-        _bytes(data, key_at, key_sizes),
-        _bytes(data, value_at, value_sizes),
+        _bytes(data, read.key_at, read.key_sizes),
+        _bytes(data, read.value_at, read.value_sizes),
         _constant(()),
         _of_batches(epochs, counts),
     )
-    return DecodedTogether(len(starts), columns)
+    return DecodedTogether(len(read.offsets), columns)
 
 
 def _constant(value: object) -> Column:
@@ -96,16 +87,6 @@ def _of_batches(values: list[Any], counts: list[int]) -> Column:
     for value, count in zip(values, counts, strict=True):
         each += [value] * count
     return each.__getitem__
-
-
-def _timestamps(batches: Sequence[RecordBatch], counts: list[int], deltas: Int64s) -> list[int]:
-    timestamps = np.repeat(np.array([batch.base_timestamp for batch in batches], np.int64), counts) + deltas
-    if any(batch.attributes & LOG_APPEND_TIME_FLAG for batch in batches):
-        appended = [batch.attributes & LOG_APPEND_TIME_FLAG != 0 for batch in batches]
-        times = np.array([batch.max_timestamp for batch in batches], np.int64)
-        timestamps = np.where(np.repeat(appended, counts), np.repeat(times, counts), timestamps)
-    read: list[int] = timestamps.tolist()
-    return read
 
 
 def _bytes(data: bytes, at: Int64s, sizes: Int64s) -> Column:

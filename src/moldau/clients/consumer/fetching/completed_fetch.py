@@ -17,11 +17,11 @@ from moldau.clients.consumer.consumer_record import ConsumerRecord
 from moldau.clients.consumer.fetching.decoding import DecodedRecords, RecordDecoder
 from moldau.clients.records import TopicPartition
 from moldau.protocol.messages.fetch import AbortedTransaction
-from moldau.records.batch import MAGIC_V2, RecordBatch
+from moldau.records.batch import MAGIC_AT, MAGIC_V2, RecordBatch
 from moldau.records.control import ControlRecordType, control_record_type
 from moldau.records.legacy import LegacyEntry
 from moldau.records.reader import read_batch
-from moldau.records.walk import Span, spans
+from moldau.records.walk import Span, boundaries
 
 # How many records are decoded at once, unless a batch alone has more.
 DECODED_RECORDS = 4_000
@@ -48,9 +48,9 @@ class CompletedFetch:
         self.leader_epoch = -1
         self.size_bytes = len(data)
         self._data = data
-        self._check_crcs = check_crcs
+        self.check_crcs = check_crcs
         self._decoder = decoder
-        self._spans = list(spans(data))
+        self._boundaries = boundaries(data)
         self._index = 0
         self._aborted = sorted(aborted or (), key=lambda each: each.first_offset, reverse=True)
         self._aborted_producers: set[int] = set()
@@ -59,15 +59,23 @@ class CompletedFetch:
         self._decoded_index = 0
         self._undecoded: list[RecordBatch] = []
         self._passed_offset = -1
-        if not self._spans:
+        self._count = len(self._boundaries) - 1
+        if not self._count:
             raise CorruptRecord(f"the fetch of {partition} at {offset} brought no whole batch; raise fetch.max.bytes")
-        self.end_offset = self._end_offset(self._spans[-1])
+        self.end_offset = self._end_offset(self._count - 1)
 
-    def _end_offset(self, last: Span) -> int:
+    def _end_offset(self, last: int) -> int:
         """Where the next fetch begins."""
-        if last.magic == MAGIC_V2:
-            return RecordBatch(self._data, last.position).next_offset
-        return LegacyEntry(self._data, last).offset + 1
+        if self._magic(last) == MAGIC_V2:
+            return RecordBatch(self._data, self._boundaries[last]).next_offset
+        return self._legacy_entry(last).offset + 1
+
+    def _magic(self, index: int) -> int:
+        return self._data[self._boundaries[index] + MAGIC_AT]
+
+    def _legacy_entry(self, index: int) -> LegacyEntry:
+        start, end = self._boundaries[index : index + 2]
+        return LegacyEntry(self._data, Span(start, end - start, self._magic(index)))
 
     @property
     def begun(self) -> bool:
@@ -76,7 +84,7 @@ class CompletedFetch:
 
     @property
     def exhausted(self) -> bool:
-        return self._index == len(self._spans) and not self.begun
+        return self._index == self._count and not self.begun
 
     def take(self, count_max: int) -> list[ConsumerRecord]:
         """Up to so many records; none only if there are no more."""
@@ -100,7 +108,7 @@ class CompletedFetch:
 
     def _decode_more(self) -> None:
         first_offset = self.next_offset
-        if not self._undecoded and self._spans[self._index].magic != MAGIC_V2:
+        if not self._undecoded and self._magic(self._index) != MAGIC_V2:
             decoded: DecodedRecords = self._next_legacy_records()
         else:
             decoded = self._next_v2_records()
@@ -126,12 +134,11 @@ class CompletedFetch:
         """The next batches that are shown, for at least so many records if there are, and for all if not said."""
         shown: list[RecordBatch] = []
         count = 0
-        while self._index < len(self._spans) and (count_max is None or count < count_max):
-            span = self._spans[self._index]
-            if span.magic != MAGIC_V2:
+        while self._index < self._count and (count_max is None or count < count_max):
+            if self._magic(self._index) != MAGIC_V2:
                 break
-            batch = RecordBatch(self._data, span.position)
-            if self._check_crcs and not self._is_whole(batch, may_raise=not shown):
+            batch = RecordBatch(self._data, self._boundaries[self._index])
+            if self.check_crcs and not self._is_whole(batch, may_raise=not shown):
                 break
             self._index += 1
             self._passed_offset = batch.next_offset
@@ -154,6 +161,23 @@ class CompletedFetch:
         if batches:
             self.leader_epoch = batches[-1].leader_epoch
         return batches
+
+    def pieces(self) -> tuple[memoryview, list[int]] | None:
+        """The bytes of a fetch that is not begun and where batches begin and end; None if they have to be told apart.
+
+        That is so where some may belong to aborted transactions, or may not be of the newest format. Who has taken all
+        of them calls `pass_rest`.
+        """
+        assert not self.begun
+        if self._aborted or self._aborted_producers or self._magic(self._count - 1) != MAGIC_V2:
+            return None
+        return self._data, self._boundaries[self._index :]
+
+    def pass_rest(self, leader_epoch: int) -> None:
+        """All of it has been taken; the last batch was of this epoch."""
+        self._index = self._count
+        self.next_offset = self.end_offset
+        self.leader_epoch = leader_epoch
 
     def _is_whole(self, batch: RecordBatch, *, may_raise: bool) -> bool:
         try:
@@ -178,7 +202,7 @@ class CompletedFetch:
 
     def _next_legacy_records(self) -> list[ConsumerRecord]:
         topic, number = self.partition
-        entry = LegacyEntry(self._data, self._spans[self._index])
+        entry = self._legacy_entry(self._index)
         self._index += 1
         self._passed_offset = entry.offset + 1
         kind = entry.timestamp_type

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import Lock
+from threading import Event, Lock
 
 from moldau.base.errors import ApiError
 from moldau.clients.consumer.consumer_record import ConsumerRecord
@@ -30,6 +30,7 @@ class FetchBuffer:
         self._subscription = subscription
         self._fetches: deque[CompletedFetch] = deque()
         self._lock = Lock()
+        self._arrival = Event()
 
     def __len__(self) -> int:
         return len(self._fetches)
@@ -37,6 +38,18 @@ class FetchBuffer:
     def add(self, fetch: CompletedFetch) -> None:
         with self._lock:
             self._fetches.append(fetch)
+        self._arrival.set()
+
+    @property
+    def has_some(self) -> bool:
+        """Whether there is something to give out; it need not be shown."""
+        return any(self._is_fetchable(fetch) for fetch in self._snapshot())
+
+    def wait(self, timeout_s: float) -> None:
+        """In another thread than the loop's: until something has come."""
+        self._arrival.clear()
+        if not self.has_some:
+            self._arrival.wait(timeout_s)
 
     def clear(self) -> None:
         with self._lock:
@@ -114,6 +127,10 @@ class FetchBuffer:
         if kept:
             with self._lock:
                 self._fetches.extendleft(reversed(kept))
+
+    def _is_fetchable(self, fetch: CompletedFetch) -> bool:
+        state = self._current(fetch)
+        return state is not None and state.fetchable
 
     def _current(self, fetch: CompletedFetch) -> PartitionState | None:
         state = self._subscription.partitions.get(fetch.partition)
