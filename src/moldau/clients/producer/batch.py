@@ -59,6 +59,10 @@ class ProducerBatch:
         "level",
         "log_append_time_ms",
         "max_timestamp",
+        "moment_bytes",
+        "moment_ends_ns",
+        "moment_ms",
+        "moment_part",
         "number",
         "parts",
         "pieces",
@@ -110,7 +114,10 @@ class ProducerBatch:
         self.hurry: Callable[[], None] | None = None
         # How many bytes of records it takes, before compression.
         self.room_bytes = (limit_bytes - HEADER_BYTES) / (ratio * _RATIO_MARGIN if compression_type else 1)
-        self.parts: list[bytes] = []
+        self.parts: list[bytes] = [_HEADER_GAP]
+        # What `plain_append` knows of the millisecond in which it appends.
+        self.moment_ms = self.moment_bytes = self.moment_ends_ns = 0
+        self.moment_part = b""
         self.reserved_bytes = 0  # of `buffer.memory`
         self._data: bytearray | memoryview | None = None
         self._callbacks: list[tuple[int, Callback, Place]] = []
@@ -157,9 +164,9 @@ class ProducerBatch:
         data: bytearray | memoryview
         if self._data is None:
             if self.compression_type is CompressionType.NONE:
-                data = bytearray().join([_HEADER_GAP, *self.parts])
+                data = bytearray().join(self.parts)
             else:
-                section = compress(self.compression_type, _join(self.parts), self.level)
+                section = compress(self.compression_type, _join(self.parts[1:]), self.level)
                 data = bytearray().join((_HEADER_GAP, section))
             self.parts = []
         else:

@@ -3,7 +3,8 @@
 It takes the steps of `core.append`, `RecordAccumulator.append` and `ProducerBatch.append` in one call, for bytes
 without key, headers, timestamp, partition and callback that fit into the batch which is being filled; whatever it does
 not expect it leaves, untouched, to the general way. There is a function for each topic. The pieces of a record are put
-down one after the other and joined when the batch is built.
+down one after the other and joined when the batch is built. What follows from the time is found out once in each
+millisecond; in between, clocks that are set back are not heard.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 
 from moldau.base.clock import Clock
 from moldau.clients.producer.accumulator import RecordAccumulator, TopicQueues
+from moldau.clients.producer.batch import ProducerBatch
 from moldau.clients.producer.futures import RecordFuture
 from moldau.records.varint import SMALL_VARINTS, encode_varint
 
@@ -22,41 +24,48 @@ PLAIN_BYTES_MAX = len(SMALL_VARINTS)  # longer values are not taken
 _TIMES = tuple(b"\0" + varint for varint in SMALL_VARINTS)
 _LENGTHS = tuple(b"\1" + varint for varint in SMALL_VARINTS)
 _NO_HEADERS = encode_varint(0)
+_BODY_BYTES = 6  # of a record beside its value, if all its numbers have one byte
+_NS_PER_MS = 1_000_000
 _new = object.__new__
 
 PlainAppend = Callable[[bytes], RecordFuture | None]
+
+
+class PlainFuture(RecordFuture):
+    """The future of a record without a key."""
+
+    __slots__ = ()
+    key_size = -1
 
 
 def plain_append(accumulator: RecordAccumulator, topic: TopicQueues, clock: Clock) -> PlainAppend:
     """The function for one topic; it gives None where the general way has to be taken."""
     acquire, release = accumulator.lock.acquire, accumulator.lock.release  # half of what `with` would cost
     now_ns = clock.now_ns
-    varints, times, lengths, none = SMALL_VARINTS, _TIMES, _LENGTHS, _NO_HEADERS
-    future_class, new = RecordFuture, _new
+    varints, lengths, none = SMALL_VARINTS, _LENGTHS, _NO_HEADERS
+    future_class, new = PlainFuture, _new
 
     def append(value: bytes) -> RecordFuture | None:
         length = len(value)
-        timestamp = now_ns() // 1_000_000
+        time_ns = now_ns()
         acquire()
         try:
             batch = topic.sticky_batch
-            index = batch.count
-            delta = timestamp - batch.base_timestamp
-            if batch.closed or delta < 0:
+            if batch.closed:
                 return None
-            body = length + (6 if index < _ONE_BYTE else 7)
+            if time_ns >= batch.moment_ends_ns:
+                _begin_moment(batch, time_ns // _NS_PER_MS)
+            timestamp = batch.moment_ms
+            index = batch.count
+            body = length + (batch.moment_bytes if index < _ONE_BYTE else batch.moment_bytes + 1)
             if length >= _ONE_BYTE:
-                body += 1
-            if delta >= _ONE_BYTE:
                 body += 1
             records_bytes = batch.records_bytes + body + (1 if body < _ONE_BYTE else 2)
             if records_bytes > batch.room_bytes:
                 return None
-            batch.parts += (varints[body], times[delta], varints[index], lengths[length], value, none)
+            batch.parts += (varints[body], batch.moment_part, varints[index], lengths[length], value, none)
             batch.records_bytes = records_bytes
             batch.count = index + 1
-            if timestamp > batch.max_timestamp:
-                batch.max_timestamp = timestamp
         except IndexError:
             return None  # the tables are for small numbers
         finally:
@@ -65,8 +74,20 @@ def plain_append(accumulator: RecordAccumulator, topic: TopicQueues, clock: Cloc
         future.batch = batch
         future.place = index
         future.timestamp = timestamp
-        future.key_size = -1
         future.value_size = length
         return future
 
     return append
+
+
+def _begin_moment(batch: ProducerBatch, timestamp: int) -> None:
+    """Note what the records of this millisecond share; an `IndexError` if they cannot be told in short numbers."""
+    delta = timestamp - batch.base_timestamp
+    if delta < 0:
+        raise IndexError(delta)
+    batch.moment_part = _TIMES[delta]
+    batch.moment_bytes = _BODY_BYTES + (delta >= _ONE_BYTE)
+    batch.moment_ms = timestamp
+    batch.moment_ends_ns = (timestamp + 1) * _NS_PER_MS
+    if timestamp > batch.max_timestamp:
+        batch.max_timestamp = timestamp

@@ -184,3 +184,27 @@ def test_both_ways_of_appending_write_the_same_records(
     built.check()
     assert [(record.timestamp, record.value) for record in read_batch(built)] == expected
     assert built.max_timestamp == max(timestamp for timestamp, _ in expected)
+
+
+def test_the_short_way_keeps_its_own_time_beside_records_of_other_times() -> None:
+    bench = Bench(linger_ms=1000, batch_bytes=100_000)
+    quick = plain_append(bench.accumulator, bench.topic, bench.clock)
+    now_ms = bench.clock.now_ms()
+    bench.append(b"first")
+    future = bench.accumulator.append(bench.topic, None, now_ms + 5_000, None, b"later", (), None)
+    assert future is not None
+    bench.clock.advance(3)
+    taken = quick(b"quick")
+    assert taken is not None
+    assert (taken.timestamp, taken.key_size, taken.value_size) == (now_ms + 3, -1, 5)
+    built = RecordBatch(bench.accumulator.take(bench.topic.queues[0]).build(), 0)
+    assert [record.timestamp - now_ms for record in read_batch(built)] == [0, 5_000, 3]
+    assert built.max_timestamp == now_ms + 5_000
+
+
+def test_a_batch_that_begins_in_the_future_is_not_for_the_short_way() -> None:
+    bench = Bench(linger_ms=1000, batch_bytes=100_000)
+    quick = plain_append(bench.accumulator, bench.topic, bench.clock)
+    bench.accumulator.append(bench.topic, None, bench.clock.now_ms() + 1, None, b"later", (), None)
+    assert quick(b"quick") is None
+    assert bench.topic.sticky_batch.count == 1
