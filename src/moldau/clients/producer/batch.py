@@ -61,6 +61,7 @@ class ProducerBatch:
         "max_timestamp",
         "moment_bytes",
         "moment_ends_ns",
+        "moment_indexes",
         "moment_ms",
         "moment_part",
         "number",
@@ -113,11 +114,14 @@ class ProducerBatch:
         # To be called when somebody begins to await it, so that it is not sent a turn of the loop later.
         self.hurry: Callable[[], None] | None = None
         # How many bytes of records it takes, before compression.
-        self.room_bytes = (limit_bytes - HEADER_BYTES) / (ratio * _RATIO_MARGIN if compression_type else 1)
+        self.room_bytes = limit_bytes - HEADER_BYTES
+        if compression_type:
+            self.room_bytes = int(self.room_bytes / (ratio * _RATIO_MARGIN))
         self.parts: list[bytes] = [_HEADER_GAP]
         # What `plain_append` knows of the millisecond in which it appends.
         self.moment_ms = self.moment_bytes = self.moment_ends_ns = 0
         self.moment_part = b""
+        self.moment_indexes: tuple[bytes, ...] = ()
         self.reserved_bytes = 0  # of `buffer.memory`
         self._data: bytearray | memoryview | None = None
         self._callbacks: list[tuple[int, Callback, Place]] = []
@@ -138,6 +142,7 @@ class ProducerBatch:
         self.parts += prefix, record
         self.records_bytes = records_bytes
         self.count = index + 1
+        self.moment_ends_ns = 0
         if not index:
             self.base_timestamp = timestamp
         if timestamp > self.max_timestamp:

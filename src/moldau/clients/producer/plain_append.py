@@ -3,8 +3,11 @@
 It takes the steps of `core.append`, `RecordAccumulator.append` and `ProducerBatch.append` in one call, for bytes
 without key, headers, timestamp, partition and callback that fit into the batch which is being filled; whatever it does
 not expect it leaves, untouched, to the general way. There is a function for each topic. The pieces of a record are put
-down one after the other and joined when the batch is built. What follows from the time is found out once in each
-millisecond; in between, clocks that are set back are not heard.
+down one after the other and joined when the batch is built.
+
+What follows from the time and from the size of a batch is found out once in each moment, which is a millisecond, or
+ends with the 64th record, whose place in the batch takes a byte more: that one goes the general way, after which a new
+moment begins. Within one, clocks that are set back are not heard.
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ PLAIN_BYTES_MAX = len(SMALL_VARINTS)  # longer values are not taken
 _TIMES = tuple(b"\0" + varint for varint in SMALL_VARINTS)
 _LENGTHS = tuple(b"\1" + varint for varint in SMALL_VARINTS)
 _NO_HEADERS = encode_varint(0)
-_BODY_BYTES = 6  # of a record beside its value, if all its numbers have one byte
+# What so many bytes take with the varint that says how many they are.
+_SIZES = tuple(size + len(varint) for size, varint in enumerate(SMALL_VARINTS))
+_BODY_BYTES = 5  # of a record beside its value and the value's length, if its numbers have one byte
+_FIRST_INDEXES = SMALL_VARINTS[:_ONE_BYTE]
 _NS_PER_MS = 1_000_000
 _new = object.__new__
 
@@ -42,7 +48,7 @@ def plain_append(accumulator: RecordAccumulator, topic: TopicQueues, clock: Cloc
     """The function for one topic; it gives None where the general way has to be taken."""
     acquire, release = accumulator.lock.acquire, accumulator.lock.release  # half of what `with` would cost
     now_ns = clock.now_ns
-    varints, lengths, none = SMALL_VARINTS, _LENGTHS, _NO_HEADERS
+    varints, lengths, sizes, none = SMALL_VARINTS, _LENGTHS, _SIZES, _NO_HEADERS
     future_class, new = PlainFuture, _new
 
     def append(value: bytes) -> RecordFuture | None:
@@ -55,15 +61,13 @@ def plain_append(accumulator: RecordAccumulator, topic: TopicQueues, clock: Cloc
                 return None
             if time_ns >= batch.moment_ends_ns:
                 _begin_moment(batch, time_ns // _NS_PER_MS)
-            timestamp = batch.moment_ms
-            index = batch.count
-            body = length + (batch.moment_bytes if index < _ONE_BYTE else batch.moment_bytes + 1)
-            if length >= _ONE_BYTE:
-                body += 1
-            records_bytes = batch.records_bytes + body + (1 if body < _ONE_BYTE else 2)
+            body = sizes[length] + batch.moment_bytes
+            records_bytes = batch.records_bytes + sizes[body]
             if records_bytes > batch.room_bytes:
                 return None
-            batch.parts += (varints[body], batch.moment_part, varints[index], lengths[length], value, none)
+            timestamp = batch.moment_ms
+            index = batch.count
+            batch.parts += (varints[body], batch.moment_part, batch.moment_indexes[index], lengths[length], value, none)
             batch.records_bytes = records_bytes
             batch.count = index + 1
         except IndexError:
@@ -86,7 +90,8 @@ def _begin_moment(batch: ProducerBatch, timestamp: int) -> None:
     if delta < 0:
         raise IndexError(delta)
     batch.moment_part = _TIMES[delta]
-    batch.moment_bytes = _BODY_BYTES + (delta >= _ONE_BYTE)
+    batch.moment_indexes = _FIRST_INDEXES if batch.count < _ONE_BYTE else SMALL_VARINTS
+    batch.moment_bytes = _BODY_BYTES + (delta >= _ONE_BYTE) + (batch.count >= _ONE_BYTE)
     batch.moment_ms = timestamp
     batch.moment_ends_ns = (timestamp + 1) * _NS_PER_MS
     if timestamp > batch.max_timestamp:
