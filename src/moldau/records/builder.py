@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from moldau.records.batch import (
+    ATTRIBUTES_AT,
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     HEADER_BYTES,
@@ -170,6 +171,32 @@ def encode_header(
     length = HEADER_BYTES - LOG_OVERHEAD_BYTES + len(section)
     head = HEADER_HEAD.pack(base_offset, length, leader_epoch, MAGIC_V2, crc32c(section, crc32c(tail)))
     return head + tail
+
+
+def write_header(
+    batch: bytearray | memoryview,
+    attributes: int,
+    count: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer: Producer = NO_PRODUCER,
+) -> None:
+    """Put the header in front of records that have room for it, as a producer does: no offset is left out of them."""
+    producer_id, producer_epoch, base_sequence = producer
+    HEADER_TAIL.pack_into(
+        batch,
+        ATTRIBUTES_AT,
+        attributes,
+        count - 1,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    )
+    crc = crc32c(memoryview(batch)[ATTRIBUTES_AT:])
+    HEADER_HEAD.pack_into(batch, 0, 0, len(batch) - LOG_OVERHEAD_BYTES, NO_LEADER_EPOCH, MAGIC_V2, crc)
 
 
 def encode_records(records: Iterable[RecordFields], base_offset: int, base_timestamp: int) -> bytes:

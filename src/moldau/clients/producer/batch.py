@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 from moldau.clients.records import RecordMetadata, TopicPartition
 from moldau.records.batch import HEADER_BYTES, NO_PRODUCER, TRANSACTIONAL_FLAG, Producer
-from moldau.records.builder import encode_header, encode_record
+from moldau.records.builder import encode_record, write_header
 from moldau.records.compression import CompressionType, compress
 from moldau.records.record import NO_TIMESTAMP, Headers
 
@@ -176,15 +176,8 @@ class ProducerBatch:
             self.parts = []
         else:
             data = bytearray(self._data) if self.sent else self._data
-        data[:HEADER_BYTES] = encode_header(
-            memoryview(data)[HEADER_BYTES:],
-            attributes=self.compression_type | (TRANSACTIONAL_FLAG if transactional else 0),
-            count=self.count,
-            last_offset_delta=self.count - 1,
-            base_timestamp=self.base_timestamp,
-            max_timestamp=self.max_timestamp,
-            producer=producer,
-        )
+        attributes = self.compression_type | (TRANSACTIONAL_FLAG if transactional else 0)
+        write_header(data, attributes, self.count, self.base_timestamp, self.max_timestamp, producer)
         self._data = data
         return data
 

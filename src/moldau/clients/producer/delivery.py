@@ -91,11 +91,14 @@ class Deliveries:
         if batch.done:
             return  # it was given up meanwhile
         counts = self.counts
-        counts.records += batch.count
-        counts.record_bytes += batch.size_bytes
+        records, size_bytes = batch.count, batch.size_bytes
+        counts.records += records
+        counts.record_bytes += size_bytes
         counts.batches += 1
-        counts.batch_bytes_max = max(counts.batch_bytes_max, batch.size_bytes)
-        counts.records_in_batch_max = max(counts.records_in_batch_max, batch.count)
+        if size_bytes > counts.batch_bytes_max:
+            counts.batch_bytes_max = size_bytes
+        if records > counts.records_in_batch_max:
+            counts.records_in_batch_max = records
         if self._sequences is not None:
             self._sequences.acknowledged(batch)
         self._finish(batch, base_offset, log_append_time_ms, None)

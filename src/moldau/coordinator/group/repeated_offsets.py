@@ -15,7 +15,7 @@ from moldau.coordinator.group.offset_codec import VALUE_VERSION, offset_key
 from moldau.coordinator.runtime.result import StoredRecord
 from moldau.protocol.messages.offset_commit import OffsetCommitRequest
 from moldau.records.batch import HEADER_BYTES
-from moldau.records.builder import encode_header
+from moldau.records.builder import write_header
 from moldau.records.varint import encode_varint
 
 _ATTRIBUTES_AND_TIME = b"\0\0"
@@ -55,14 +55,7 @@ class RepeatedOffsets:
             pieces += before, value, _NO_HEADERS
             records.append(StoredRecord(key, value))
         data = bytearray().join(pieces)
-        data[:HEADER_BYTES] = encode_header(
-            memoryview(data)[HEADER_BYTES:],
-            attributes=0,
-            count=len(records),
-            last_offset_delta=len(records) - 1,
-            base_timestamp=now_ms,
-            max_timestamp=now_ms,
-        )
+        write_header(data, 0, len(records), now_ms, now_ms)
         return data, records
 
 

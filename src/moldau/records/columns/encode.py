@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from moldau.records.batch import HEADER_BYTES, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL_FLAG, Producer, add_to_sequence
-from moldau.records.builder import encode_header, encode_records
+from moldau.records.builder import encode_records, write_header
 from moldau.records.columns.cells import ZERO_BYTE, Gaps, Int64s, TooLargeForCells, cell_column, varint_size, varints
 from moldau.records.columns.header_lists import HeaderLists
 from moldau.records.columns.payload import SEPARATOR, as_binary, lengths, payload
@@ -41,7 +41,7 @@ def batches_from_columns(
     batch_bytes: int = BATCH_BYTES,
     producer: Producer = NO_PRODUCER,
     transactional: bool = False,
-) -> list[bytes | memoryview]:
+) -> list[memoryview]:
     """The rows as batches of at most `batch_bytes` before compression, unless a row alone is larger.
 
     Columns: `value` (binary or string); if there are any, `key` (the same), `timestamp` (int64 in milliseconds, or
@@ -49,7 +49,7 @@ def batches_from_columns(
     timestamp get `timestamp_ms`. The batches follow each other in the producer's sequence.
     """
     attributes = compression_type | (TRANSACTIONAL_FLAG if transactional else 0)
-    batches: list[bytes | memoryview] = []
+    batches: list[memoryview] = []
     table = pa.Table.from_batches([columns]) if isinstance(columns, pa.RecordBatch) else columns
     for piece in table.combine_chunks().to_batches():
         rows = _Rows(piece, timestamp_ms)
@@ -57,23 +57,12 @@ def batches_from_columns(
             max_timestamps = np.maximum.reduceat(rows.timestamps[: starts[-1]], starts[:-1])
             for index, batch in enumerate(rows.batches(starts)):
                 count = int(starts[index + 1] - starts[index])
-                section: bytes | memoryview = batch[HEADER_BYTES:]
                 if compression_type is not CompressionType.NONE:
-                    section = compress(compression_type, bytes(section), level)
-                header = encode_header(
-                    section,
-                    attributes=attributes,
-                    count=count,
-                    last_offset_delta=count - 1,
-                    base_timestamp=int(rows.timestamps[starts[index]]),
-                    max_timestamp=int(max_timestamps[index]),
-                    producer=producer,
-                )
-                if compression_type is CompressionType.NONE:
-                    batch[:HEADER_BYTES] = header
-                    batches.append(batch)
-                else:
-                    batches.append(b"".join((header, section)))
+                    section = compress(compression_type, bytes(batch[HEADER_BYTES:]), level)
+                    batch = memoryview(bytearray().join((bytes(HEADER_BYTES), section)))
+                base_timestamp, max_timestamp = int(rows.timestamps[starts[index]]), int(max_timestamps[index])
+                write_header(batch, attributes, count, base_timestamp, max_timestamp, producer)
+                batches.append(batch)
                 if producer.base_sequence != NO_SEQUENCE:
                     producer = producer._replace(base_sequence=add_to_sequence(producer.base_sequence, count))
     return batches
