@@ -118,8 +118,12 @@ def _encoded(
             awaitable=limits.awaitable,
         )
         header = RecordBatch(data, 0)
-        writable = data if isinstance(data, memoryview) and not data.readonly else memoryview(bytearray(data))
-        batch.take_data(writable, header.count, header.base_timestamp, header.max_timestamp)
+        batch.take_data(
+            data if not data.readonly else memoryview(bytearray(data)),
+            header.count,
+            header.base_timestamp,
+            header.max_timestamp,
+        )
         made.append(batch)
     return made
 
