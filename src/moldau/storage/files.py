@@ -43,7 +43,7 @@ class File(ABC):
     thread still reads or syncs it stays open for that thread, and its descriptor is not given to another file.
     """
 
-    __slots__ = ("__weakref__", "is_recent", "mapping", "pins", "size")
+    __slots__ = ("__weakref__", "is_kept", "is_recent", "mapping", "pins", "size")
 
     size: int
     """Where the next append goes; less than the file's size on disk after `preallocate`."""
@@ -54,7 +54,8 @@ class File(ABC):
     def __init__(self, size: int) -> None:
         self.size = size
         self.mapping = None
-        self.is_recent = True  # these two belong to OpenFiles
+        self.is_kept = True  # these three belong to OpenFiles
+        self.is_recent = True
         self.pins = 0
 
     @abstractmethod
@@ -105,6 +106,10 @@ class File(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
+
+
+def no_file() -> None:
+    """Stands where a weak reference to a file will be."""
 
 
 class Lock(ABC):

@@ -26,7 +26,7 @@ from typing import ClassVar
 from weakref import ref
 
 from moldau.records.batch import Buffer
-from moldau.storage.files import CorruptFile, File, Mapping
+from moldau.storage.files import CorruptFile, File, Mapping, no_file
 from moldau.storage.open_files import OpenFiles
 
 Entry = tuple[int, int]
@@ -35,10 +35,6 @@ _Read = Callable[[int, int], Buffer | None]
 _NOT_COUNTED = -1
 _ENTRIES_MAX_LEAST = 2  # a time index keeps one for its end
 _GUESSES_MAX = 3
-
-
-def _no_file() -> None:
-    """In the place of a reference to a file that is gone."""
 
 
 class IndexFile:
@@ -57,7 +53,7 @@ class IndexFile:
         self._entries_max = max(_ENTRIES_MAX_LEAST, max_bytes // self.ENTRY.size)
         self._entries = _NOT_COUNTED
         self._last = self.NOTHING
-        self._mapped: Callable[[], File | None] = _no_file  # as long as `OpenFiles` keeps it
+        self._mapped: Callable[[], File | None] = no_file  # as long as `OpenFiles` keeps it
         self._room = _NOT_COUNTED  # entries for which there is space on disk; none before they are counted
 
     @property
@@ -76,12 +72,12 @@ class IndexFile:
         file = self._open_files.get(self.path, create=True)
         if file.size < self._full_bytes:
             file.truncate(self._full_bytes)
-            self._mapped = _no_file
+            self._mapped = no_file
 
     def trim(self) -> None:
         """Cut the file to its entries and end the mapping: the segment is not appended to for now."""
         size = self.size_bytes
-        self._mapped = _no_file
+        self._mapped = no_file
         self._open_files.get(self.path, create=not size).truncate(size)
         self._room = self._entries
 
@@ -200,7 +196,7 @@ class IndexFile:
         size = self.ENTRY.size
         if file.mapping is None:
             file.truncate(entries * size)
-            self._mapped = _no_file
+            self._mapped = no_file
             self._room = entries
         else:
             file.mapping[entries * size : self._entries * size] = bytes((self._entries - entries) * size)

@@ -3,7 +3,8 @@
 A broker has more segments than a process may have descriptors, and few of them are in use at a time. So nobody
 keeps a file: a segment and its indexes ask for theirs at every use, and what has not been asked for in a while is let
 go. That is a second-chance queue: a hit is one look into a dict and marks the file; a miss opens the file and lets go
-of the oldest one without a mark. Hits need no lock and may come from any thread.
+of the oldest one without a mark. Hits need no lock and may come from any thread. Who comes again and again may remember
+the file, weakly, and use it as long as it `is_kept`: somebody else may hold on to one that is not.
 
 A file that was let go is closed when nobody holds it any more (see `File`). A pinned file stays: a preallocated
 one must, since only the open file knows where its next append goes. Pins are the only way over the limit.
@@ -54,18 +55,24 @@ class OpenFiles:
     def forget(self, path: Path) -> None:
         """Let go of a file before its name goes to another one or vanishes."""
         with self._changing:
-            self._open.pop(path, None)
+            self._let_go(path)
 
     def forget_directory(self, directory: Path) -> None:
         """Let go of all files under a directory before it is renamed or removed."""
         prefix = f"{directory}/"
         with self._changing:
             for path in [path for path in self._open if str(path).startswith(prefix)]:
-                del self._open[path]
+                self._let_go(path)
 
     def clear(self) -> None:
         with self._changing:
-            self._open.clear()
+            for path in list(self._open):
+                self._let_go(path)
+
+    def _let_go(self, path: Path) -> None:
+        file = self._open.pop(path, None)
+        if file is not None:
+            file.is_kept = False
 
     def _add(self, path: Path, create: bool) -> File:
         file = self.files.open(path, create)
@@ -78,7 +85,9 @@ class OpenFiles:
         for _ in range(2 * len(self._open)):
             if len(self._open) < self.limit:
                 break
-            path, file = self._open.popitem(last=False)
+            path, file = next(iter(self._open.items()))
             if file.is_recent or file.pins:
                 file.is_recent = False
-                self._open[path] = file
+                self._open.move_to_end(path)
+            else:
+                self._let_go(path)

@@ -11,9 +11,10 @@ it raises `NotInCache`, and the caller repeats it in a thread that may wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
+from weakref import ref
 
 from moldau.base.errors import MoldauError
 from moldau.records.batch import LOG_OVERHEAD_BYTES, MAGIC_AT, MAGIC_V2, Buffer, RecordBatch
@@ -27,7 +28,7 @@ from moldau.storage.file_names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file,
 )
-from moldau.storage.files import File
+from moldau.storage.files import File, no_file
 from moldau.storage.log_settings import LogSettings
 from moldau.storage.offset_index import OffsetIndex
 from moldau.storage.open_files import OpenFiles
@@ -82,6 +83,7 @@ class Segment:
         self._largest: TimestampOffset | None = None  # not known until asked for
         self._indexed: TimestampOffset | None = None  # the last of these that the time index has been given
         self._first_timestamp: int | None = None
+        self._appended: Callable[[], File | None] = no_file
         index_bytes = settings.segment_index_bytes
         self.path = self._path(LOG_SUFFIX)
         self.offset_index = OffsetIndex(open_files, self._path(OFFSET_INDEX_SUFFIX), base_offset, index_bytes)
@@ -175,7 +177,11 @@ class Segment:
 
     def append_run(self, run: Sequence[Buffer], noted: Sequence[NotedBatch]) -> None:
         """Write batches in one go; `noted` says where each of them comes to be."""
-        file = self._open_files.get(self.path)
+        file = self._appended()
+        if file is None or not file.is_kept:
+            file = self._open_files.get(self.path)
+            self._appended = ref(file)
+        file.is_recent = True
         if len(run) == 1:
             file.append(run[0])
         else:

@@ -200,3 +200,16 @@ def test_a_follower_keeps_the_messages_of_an_old_log(tmp_path: Path, magic: int,
     torn[-1] ^= 1
     with pytest.raises(CorruptRecord):
         follower.append_as_follower(torn)
+
+
+def test_appends_go_on_in_the_file_that_is_kept_while_somebody_holds_the_one_of_before(tmp_path: Path) -> None:
+    log = Workbench(tmp_path).open()
+    log.append_as_leader(batch(b"one"), 0)
+    open_files, path = log.place.open_files, log.segments.active.path
+    syncing = open_files.get(path)  # as a thread does
+    open_files.forget(path)
+    log.append_as_leader(batch(b"two"), 0)
+    assert open_files.get(path) is not syncing
+    open_files.get(path).truncate(log.segments.active.size_bytes)
+    log.append_as_leader(batch(b"three"), 0)
+    assert [record.value for record in read_all(log)] == [b"one", b"two", b"three"]

@@ -90,6 +90,7 @@ def test_an_evicted_file_stays_open_for_who_holds_it(tmp_path: Path) -> None:
         open_files.get(tmp_path / "c", create=True)
     held.sync()
     assert held.read(1, 0) == b"a"
+    assert not held.is_kept
     assert open_files.get(tmp_path / "a") is not held
 
 
@@ -108,8 +109,11 @@ def test_a_forgotten_file_is_opened_anew_under_its_name() -> None:
         open_files.get(DIRECTORY / partition / "log", create=True)
     open_files.forget_directory(DIRECTORY / "t-0")
     assert len(open_files) == 3
+    kept = open_files.get(DIRECTORY / "0")
+    assert kept.is_kept
     open_files.clear()
     assert len(open_files) == 0
+    assert not kept.is_kept
 
 
 def test_a_file_that_cannot_be_opened_evicts_nothing() -> None:
