@@ -1,8 +1,8 @@
 """Apache Kafka 4.3.0 as a process: a node that is broker and controller (KRaft), with Kafka's own defaults.
 
 The options of the JVM are those of Kafka's start script, with a heap of at most 1 GB; the script itself is left out, so
-its time is not counted. Only the internal topics differ, which one node cannot replicate and which are kept
-small so that they cost nothing.
+its time is not counted. Only the replication of the internal topics differs, which one node cannot do; they have 50
+partitions, as ours have.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ _SETTINGS = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-    "offsets.topic.num.partitions": 1,
     "offsets.topic.replication.factor": 1,
-    "transaction.state.log.num.partitions": 1,
     "transaction.state.log.replication.factor": 1,
     "transaction.state.log.min.isr": 1,
 }
