@@ -8,11 +8,12 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
 
-from moldau import Producer, aio
+from moldau import Consumer, Producer, aio
 from moldau.clients.errors import BufferExhausted, ClientClosed, IllegalState, RecordTooLarge, TimedOut, TopicMissing
 from moldau.clients.producer.futures import RecordFuture
 from moldau.clients.records import RecordMetadata
@@ -102,6 +103,35 @@ def test_records_survive_a_broker_that_is_gone_for_a_while_once_and_in_order(clu
         producer.flush(30)
     assert [metadata.offset for metadata, _ in fates if metadata is not None] == list(range(300))
     assert [record.value for record in stored(cluster, topic, 0)] == [b"%d" % number for number in range(300)]
+
+
+def test_records_that_are_awaited_one_by_one_follow_their_leader() -> None:
+    """Each goes the way of the one before it, and that way ends when the leader is killed."""
+    topic = "t"
+    with LocalCluster(brokers=3) as cluster:
+        cluster.create_topic(topic, 1, replication_factor=3)
+
+        async def send(producer: aio.Producer, numbers: range) -> list[int]:
+            return [(await (await producer.send(topic, b"%d" % number))).offset for number in numbers]
+
+        async def run() -> list[int]:
+            async with aio.Producer(bootstrap_servers=cluster.bootstrap_servers, retry_backoff_ms=10) as producer:
+                offsets = await send(producer, range(100))
+                leader = (await producer.partitions_for(topic))[0].leader
+                under_way = asyncio.create_task(send(producer, range(100, 600)))
+                await asyncio.sleep(0.02)
+                await asyncio.to_thread(cluster.kill_broker, leader)
+                offsets += await under_way
+                offsets += await send(producer, range(600, 700))
+                assert (await producer.partitions_for(topic))[0].leader != leader
+                await asyncio.to_thread(cluster.start_broker, leader)
+                return offsets + await send(producer, range(700, 800))
+
+        assert asyncio.run(run()) == list(range(800))
+        with Consumer(bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest") as consumer:
+            consumer.assign([(topic, 0)])
+            values = [record.value for record in islice(consumer, 800)]
+        assert values == [b"%d" % number for number in range(800)]
 
 
 def test_a_deleted_topic_fails_after_the_delivery_timeout(cluster: LocalCluster, topic: str) -> None:

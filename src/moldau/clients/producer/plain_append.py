@@ -1,9 +1,10 @@
 """The short way of a record that is only a value: most records are, and here every 100 ns counts.
 
 It takes the steps of `core.append`, `RecordAccumulator.append` and `ProducerBatch.append` in one call, for bytes
-without key, headers, timestamp, partition and callback that fit into the batch which is being filled; whatever it does
-not expect it leaves, untouched, to the general way. There is a function for each topic. The pieces of a record are put
-down one after the other and joined when the batch is built.
+without key, headers, timestamp, partition and callback that fit into the batch which is being filled, and goes straight
+to the accumulator with one that begins a batch; whatever it does not expect it leaves, untouched, to the general way.
+There is a function for each topic. The pieces of a record are put down one after the other and joined when the batch is
+built.
 
 What follows from the time and from the size of a batch is found out once in each moment, which is a millisecond, or
 ends with the 64th record, whose place in the batch takes a byte more: that one goes the general way, after which a new
@@ -57,23 +58,36 @@ def plain_append(accumulator: RecordAccumulator, topic: TopicQueues, clock: Cloc
         acquire()
         try:
             batch = topic.sticky_batch
-            if batch.closed:
-                return None
-            if time_ns >= batch.moment_ends_ns:
-                _begin_moment(batch, time_ns // _NS_PER_MS)
-            body = sizes[length] + batch.moment_bytes
-            records_bytes = batch.records_bytes + sizes[body]
-            if records_bytes > batch.room_bytes:
-                return None
-            timestamp = batch.moment_ms
-            index = batch.count
-            batch.parts += (varints[body], batch.moment_part, batch.moment_indexes[index], lengths[length], value, none)
-            batch.records_bytes = records_bytes
-            batch.count = index + 1
+            begins = batch.closed
+            if begins:
+                index = timestamp = -1
+            else:
+                if time_ns >= batch.moment_ends_ns:
+                    _begin_moment(batch, time_ns // _NS_PER_MS)
+                body = sizes[length] + batch.moment_bytes
+                records_bytes = batch.records_bytes + sizes[body]
+                if records_bytes > batch.room_bytes:
+                    return None
+                timestamp = batch.moment_ms
+                index = batch.count
+                batch.parts += (
+                    varints[body],
+                    batch.moment_part,
+                    batch.moment_indexes[index],
+                    lengths[length],
+                    value,
+                    none,
+                )
+                batch.records_bytes = records_bytes
+                batch.count = index + 1
         except IndexError:
             return None  # the tables are for small numbers
         finally:
             release()
+        if begins:
+            if accumulator.crowded or length >= PLAIN_BYTES_MAX:
+                return None
+            return accumulator.append(topic, None, time_ns // _NS_PER_MS, None, value, (), None)
         future = new(future_class)  # a call less than with its `__init__`
         future.batch = batch
         future.place = index

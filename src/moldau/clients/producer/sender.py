@@ -7,6 +7,9 @@ not larger than `max.request.size`; at most `max.in.flight.requests.per.connecti
 
 With one request in flight a partition is left alone until its batch is answered, so that retries keep the order. With
 idempotence the sequences see to that with up to five.
+
+Who awaits each record before the next gives the sender one batch at a time, and that goes the way which the last one of
+its partition went, as long as nothing has changed: there is nobody to share a request with, and nothing to look up.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from moldau.base.errors import ApiError, Disconnected, MoldauError, RequestTimed
 from moldau.base.supervision import OnFailure
 from moldau.clients.errors import error_code
 from moldau.clients.network.cluster import Cluster
+from moldau.clients.network.metadata import ClusterMetadata
 from moldau.clients.producer.accumulator import NEVER_MS, PartitionQueue, RecordAccumulator
 from moldau.clients.producer.batch import ProducerBatch
 from moldau.clients.producer.delivery import FENCED, OF_METADATA, Deliveries
@@ -82,6 +86,17 @@ class _Broker:
     ready: list[PartitionQueue] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Way:
+    """How the last batch of a partition was sent by itself, and the metadata by which that was right."""
+
+    metadata: ClusterMetadata
+    node_id: int
+    broker: _Broker
+    connection: ClientConnection
+    version: int
+
+
 class Sender:
     """`stopped` ends it: from then on nothing is sent."""
 
@@ -111,6 +126,9 @@ class Sender:
         self._brokers: dict[int, _Broker] = {}
         self._singles: dict[TopicPartition, SingleProduce] = {}
         self._has_singles = options.acks != 0 and transaction is None
+        self._ways: dict[PartitionQueue, _Way] = {}
+        # Where other threads append, they mean to send more than one record at a time.
+        self._has_ways = self._has_singles and accumulator.limits.awaitable and not accumulator.limits.linger_ms
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
@@ -128,7 +146,7 @@ class Sender:
 
     def hurry(self) -> None:
         """Run now what is to run soon: somebody begins to wait for it."""
-        if self._scheduled:
+        if self._scheduled and not self._send_alone():
             self.run()
 
     def wake_threadsafe(self) -> None:
@@ -195,6 +213,28 @@ class Sender:
                 waiter.set_result(None)
 
     # -- what
+
+    def _send_alone(self) -> bool:
+        """Send the only batch there is as the last one of its partition was; False if that cannot be said."""
+        accumulator = self._accumulator
+        if not self._has_ways or len(accumulator.waiting) != 1 or self._timer_ms > self._expiry_ms or self.stopped:
+            return False
+        (queue,) = accumulator.waiting
+        way = self._ways.get(queue)
+        if way is None or way.metadata is not self._cluster.metadata or not way.connection.can_send:
+            return False
+        broker = way.broker
+        if queue.in_flight or len(queue.batches) > 1 or queue.batches[0].attempts or not self._may_send(queue):
+            return False
+        if broker.in_flight >= self._options.in_flight_max:
+            return False
+        self._scheduled = False
+        batch = accumulator.take(queue)
+        data = self._build(batch, way.version)
+        if data is not None:
+            self._write_single(way, queue, batch, data)
+        accumulator.sleeps_until_ms = self._expiry_ms  # the timer rings by then
+        return True
 
     def _find_ready(self, now_ms: float) -> float:
         """Sort the ready partitions by broker; when the next one will be ready."""
@@ -278,15 +318,12 @@ class Sender:
             if data is None:
                 continue
             size += len(data)
-            queue.in_flight += 1
             built.append((queue, batch, data))
-        if not built:
-            return
-        self.requests += 1
-        broker.in_flight += 1
         if len(built) == 1 and self._has_singles and version in SINGLE_VERSIONS:
-            self._write_single(node_id, broker, connection, version, *built[0])
-        else:
+            queue = built[0][0]
+            way = self._ways[queue] = _Way(self._cluster.metadata, node_id, broker, connection, version)
+            self._write_single(way, *built[0])
+        elif built:
             self._write(node_id, broker, connection, version, built)
 
     def _build(self, batch: ProducerBatch, version: int) -> Any:
@@ -310,8 +347,11 @@ class Sender:
         built: list[Built],
     ) -> None:
         options = self._options
+        self.requests += 1
+        broker.in_flight += 1
         topics: dict[str, TopicProduceData] = {}
         for queue, _, data in built:
+            queue.in_flight += 1
             name, partition = queue.topic_partition
             topic = topics.get(name)
             if topic is None:
@@ -334,17 +374,11 @@ class Sender:
         sent_ms = self._cluster.clock.monotonic_ms()
         connection.send_then(request, version, partial(self._answered, node_id, broker, sent, sent_ms))
 
-    def _write_single(
-        self,
-        node_id: int,
-        broker: _Broker,
-        connection: ClientConnection,
-        version: int,
-        queue: PartitionQueue,
-        batch: ProducerBatch,
-        data: Any,
-    ) -> None:
-        of = queue.topic_partition
+    def _write_single(self, way: _Way, queue: PartitionQueue, batch: ProducerBatch, data: Any) -> None:
+        of, version, broker, connection = queue.topic_partition, way.version, way.broker, way.connection
+        self.requests += 1
+        broker.in_flight += 1
+        queue.in_flight += 1
         single = self._singles.get(of)
         if single is None or single.version != version:
             options = self._options
@@ -368,7 +402,7 @@ class Sender:
             ProduceResponse,
             version,
             read,
-            partial(self._answered, node_id, broker, [(queue, batch)], sent_ms),
+            partial(self._answered, way.node_id, broker, [(queue, batch)], sent_ms),
         )
 
     # -- answers
