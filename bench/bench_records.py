@@ -157,7 +157,7 @@ def column_rows() -> list[Row]:
     parts = [records[start : start + COUNT] for start in range(0, ROWS, COUNT)]
     batches = [RecordBatch(build_batch(part, base_offset=part[0].offset)) for part in parts]
     encoding = compare(
-        lambda: batches_from_columns(columns, batch_bytes=BATCH_BYTES),
+        lambda: list(batches_from_columns(columns, batch_bytes=BATCH_BYTES)),
         lambda: batches_by_record(columns),
         lambda: [build_batch(part, base_offset=part[0].offset) for part in parts],
     )

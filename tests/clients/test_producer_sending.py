@@ -205,6 +205,29 @@ def test_columns_are_written_as_records(cluster: LocalCluster, producer: Produce
     )
 
 
+def test_columns_larger_than_the_buffer_are_written_in_their_order(cluster: LocalCluster, topic: str) -> None:
+    values = [b"%05d" % row + bytes(1000) for row in range(10_000)]
+    table = pa.table({"value": pa.array(values, pa.binary())})
+    with Producer(bootstrap_servers=cluster.bootstrap_servers, buffer_memory=2_000_000) as producer:
+        written = producer.send_batch(topic, table, partition=0).result(20)
+    assert [(each.base_offset, each.rows) for each in written] == [
+        (sum(each.rows for each in written[:index]), written[index].rows) for index in range(len(written))
+    ]
+    assert [record.value for record in stored(cluster, topic, 0)] == values
+
+
+def test_what_is_wrong_with_columns_is_said_before_anything_is_sent(
+    cluster: LocalCluster, producer: Producer, topic: str
+) -> None:
+    nullable = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    headers = [[{"key": "k", "value": b"x"}]] * 20_000 + [[{"key": None, "value": b"x"}]]
+    table = pa.table({"value": [b"v" * 100] * 20_001, "headers": pa.array(headers, nullable)})
+    with pytest.raises(ApiError, match="a header has no key"):
+        producer.send_batch(topic, table, partition=0)
+    producer.flush()
+    assert stored(cluster, topic, 0) == []
+
+
 def test_what_cannot_be_sent_is_said_where_it_is_sent(producer: Producer, topic: str) -> None:
     with pytest.raises(SerializationError, match="value of a record of topic"):
         producer.send(topic, 7)

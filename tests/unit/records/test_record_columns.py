@@ -13,7 +13,7 @@ from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError, CorruptRecord
 from moldau.records.batch import Producer, RecordBatch
 from moldau.records.builder import build_batch, encode_records
-from moldau.records.columns import SCHEMA, batches_from_columns, columns_from_batches
+from moldau.records.columns import SCHEMA, batches_from_columns, columns_from_batches, headless_batches
 from moldau.records.columns.header_lists import HEADERS_TYPE
 from moldau.records.compression import CompressionType
 from moldau.records.control import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
@@ -88,7 +88,7 @@ def test_many_rows_take_several_joins() -> None:
     records = [Record(index % 900, 5 + index % 7, b"%d" % index, b"v" * (index % 50)) for index in range(30_000)]
     table = columns_of(records)
     for columns in (table, table.drop_columns(["headers"])):
-        made = batches_from_columns(columns, batch_bytes=20_000)
+        made = list(batches_from_columns(columns, batch_bytes=20_000))
         rows = [row[1:4] for data in made for row in read_batch(RecordBatch(data))]
         assert rows == [record[1:4] for record in records]
         for data in made:
@@ -98,7 +98,7 @@ def test_many_rows_take_several_joins() -> None:
 def test_numbers_too_large_for_cells_are_encoded_record_by_record() -> None:
     records = [record._replace(timestamp=index << 56) for index, record in enumerate(some_records(100))]
     for columns in (columns_of(records), columns_of(records).drop_columns(["headers"])):
-        made = batches_from_columns(columns, batch_bytes=4000)
+        made = list(batches_from_columns(columns, batch_bytes=4000))
         assert len(made) > 1
         rows = [row[1:4] for data in made for row in read_batch(RecordBatch(data))]
         assert rows == [record[1:4] for record in records]
@@ -137,9 +137,18 @@ def test_text_slices_chunks_and_timestamps_are_taken_as_they_come() -> None:
 
 
 def test_no_rows_make_no_batches_and_no_batches_no_rows() -> None:
-    assert batches_from_columns(columns_of([])) == []
+    assert list(batches_from_columns(columns_of([]))) == []
     empty = columns_from_batches([RecordBatch(build_batch([], last_offset=3))])
     assert (empty.num_rows, empty.schema) == (0, SCHEMA)
+
+
+def test_batches_are_made_as_they_are_taken() -> None:
+    table = pa.table({"value": pa.array([bytes(1000)] * 40_000, pa.binary())})
+    before_bytes = pa.total_allocated_bytes()
+    made = headless_batches(table)
+    next(made)
+    assert pa.total_allocated_bytes() - before_bytes < 12_000_000
+    assert 1 + sum(1 for _ in made) == len(list(batches_from_columns(table))) > 38
 
 
 def test_a_header_without_key_is_refused() -> None:

@@ -7,7 +7,7 @@ queue of their partition behind what `send` has put there.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moldau.clients.producer.accumulator import AccumulatorLimits, TopicQueues
@@ -15,11 +15,13 @@ from moldau.clients.producer.batch import ProducerBatch
 from moldau.clients.producer.futures import RecordFuture
 from moldau.clients.producer.partitioners import partition_of_key
 from moldau.clients.records import TopicPartition
-from moldau.records.batch import HEADER_BYTES, RecordBatch
+from moldau.records.batch import HEADER_BYTES
 from moldau.records.record import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from moldau.records.columns import HeadlessBatch
 
 
 class RowsWritten(NamedTuple):
@@ -34,7 +36,7 @@ class RowsWritten(NamedTuple):
 class ColumnsFuture:
     """The fate of columns: of every batch that they became."""
 
-    def __init__(self, batches: list[ProducerBatch]) -> None:
+    def __init__(self, batches: Sequence[ProducerBatch]) -> None:
         self._batches = batches
 
     def done(self) -> bool:
@@ -77,11 +79,17 @@ def batches_of(
     partition: int | None,
     limits: AccumulatorLimits,
     now_ms: int,
-    created_ms: float,
+    monotonic_ms: Callable[[], float],
     request_bytes_max: int,
-) -> list[ProducerBatch]:
-    """The rows as closed batches, each with its partition; without one the sticky partitions take turns."""
+) -> Iterator[ProducerBatch]:
+    """The rows as closed batches, each with its partition; without one the sticky partitions take turns.
+
+    What is wrong with the columns is said at once. Batches are made as they are taken, so that the first are on their
+    way while the others are made, and no more of them are there than there is memory for.
+    """
     import pyarrow as pa
+
+    from moldau.records.columns import headless_batches
 
     table = pa.Table.from_batches([columns]) if isinstance(columns, pa.RecordBatch) else columns
     bytes_max = min(max(limits.batch_bytes, COLUMN_BATCH_BYTES), request_bytes_max - HEADER_BYTES)
@@ -89,43 +97,33 @@ def batches_of(
         pieces = _by_key(table, len(topic.queues))
     else:
         pieces = [(partition, table)]
-    batches = []
-    for number, piece in pieces:
-        batches += _encoded(piece, topic.name, number, limits, now_ms, created_ms, bytes_max)
-    return batches
-
-
-def _encoded(
-    table: pa.Table,
-    topic: str,
-    partition: int | None,
-    limits: AccumulatorLimits,
-    now_ms: int,
-    created_ms: float,
-    bytes_max: int,
-) -> list[ProducerBatch]:
-    from moldau.records.columns import batches_from_columns
-
-    made = []
     codec, level = limits.compression_type, limits.compression_level
-    for data in batches_from_columns(table, codec, level, timestamp_ms=now_ms, batch_bytes=bytes_max):
-        batch = ProducerBatch(
-            TopicPartition(topic, -1 if partition is None else partition),
-            limits.batch_bytes,
-            created_ms,
-            codec,
-            level,
-            awaitable=limits.awaitable,
-        )
-        header = RecordBatch(data, 0)
-        batch.take_data(
-            data if not data.readonly else memoryview(bytearray(data)),
-            header.count,
-            header.base_timestamp,
-            header.max_timestamp,
-        )
-        made.append(batch)
-    return made
+    encoded = [
+        (number, headless_batches(piece, codec, level, timestamp_ms=now_ms, batch_bytes=bytes_max))
+        for number, piece in pieces
+    ]
+    return _closed(encoded, topic.name, limits, monotonic_ms)
+
+
+def _closed(
+    encoded: Iterable[tuple[int | None, Iterable[HeadlessBatch]]],
+    topic: str,
+    limits: AccumulatorLimits,
+    monotonic_ms: Callable[[], float],
+) -> Iterator[ProducerBatch]:
+    for partition, headless in encoded:
+        to = TopicPartition(topic, -1 if partition is None else partition)
+        for data, rows, base_timestamp, max_timestamp in headless:
+            batch = ProducerBatch(
+                to,
+                limits.batch_bytes,
+                monotonic_ms(),
+                limits.compression_type,
+                limits.compression_level,
+                awaitable=limits.awaitable,
+            )
+            batch.take_data(data, rows, base_timestamp, max_timestamp)
+            yield batch
 
 
 def _by_key(table: pa.Table, partitions: int) -> list[tuple[int | None, pa.Table]]:

@@ -7,7 +7,7 @@ face waits for that in its own way. All the rest runs in the loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from moldau.base.clock import Clock
@@ -176,7 +176,7 @@ class ProducerCore:
 
     def batches_of(
         self, queues: TopicQueues, columns: pa.Table | pa.RecordBatch, partition: int | None
-    ) -> list[ProducerBatch]:
+    ) -> Iterator[ProducerBatch]:
         """Columns as closed batches; they are taken in one by one, as there is memory."""
         return batches_of(
             columns,
@@ -184,7 +184,7 @@ class ProducerCore:
             partition,
             self.accumulator.limits,
             self._now_ms(),
-            self.cluster.clock.monotonic_ms(),
+            self.cluster.clock.monotonic_ms,
             self._record_bytes_max,
         )
 

@@ -109,8 +109,9 @@ class Producer:
         core = self._core
         core.check_usable()
         queues = self._background.run(core.know_topic(topic, partition, core.max_block_ms))
-        batches = core.batches_of(queues, columns, partition)
-        for batch in batches:
+        batches = []
+        for batch in core.batches_of(queues, columns, partition):
+            batches.append(batch)
             if not core.accumulator.add_closed(queues, batch):
                 self._when_there_is_memory(lambda batch=batch: core.accumulator.add_closed(queues, batch))  # type: ignore[misc]
         return ColumnsFuture(batches)

@@ -94,9 +94,10 @@ class Producer:
         core = self._core
         core.check_usable()
         queues = await core.know_topic(topic, partition, core.max_block_ms)
-        batches = core.batches_of(queues, columns, partition)
+        batches = []
         deadline_ms = core.cluster.clock.monotonic_ms() + core.max_block_ms
-        for batch in batches:
+        for batch in core.batches_of(queues, columns, partition):
+            batches.append(batch)
             while not core.accumulator.add_closed(queues, batch):
                 await core.wait_for_memory(deadline_ms)
                 core.check_usable()

@@ -116,7 +116,7 @@ class TaskSide:
         for topic, partition, columns in pieces(rows, self._settings.topic, self._partition_count):
             queues = self._queues(topic)
             for batch in batches_of(
-                columns, queues, partition, limits, clock.now_ms(), clock.monotonic_ms(), self._request_bytes_max
+                columns, queues, partition, limits, clock.now_ms(), clock.monotonic_ms, self._request_bytes_max
             ):
                 self._put(queues, batch)
 

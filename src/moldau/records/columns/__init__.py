@@ -10,6 +10,6 @@ May import: `moldau.base`, the rest of `moldau.records`, numpy and pyarrow. Noth
 from __future__ import annotations
 
 from moldau.records.columns.decode import SCHEMA, columns_from_batches
-from moldau.records.columns.encode import batches_from_columns
+from moldau.records.columns.encode import HeadlessBatch, batches_from_columns, headless_batches
 
-__all__ = ["SCHEMA", "batches_from_columns", "columns_from_batches"]
+__all__ = ["SCHEMA", "HeadlessBatch", "batches_from_columns", "columns_from_batches", "headless_batches"]

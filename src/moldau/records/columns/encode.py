@@ -10,8 +10,9 @@ first byte of the next one, which saves a column. Where there are headers, they 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,15 @@ _JOIN_BYTES = 4 << 20
 _NO_HEADERS = pa.scalar(b"\0", pa.binary())
 
 
+class HeadlessBatch(NamedTuple):
+    """A batch with room for its header, and what of that follows from its records."""
+
+    data: memoryview
+    rows: int
+    base_timestamp: int
+    max_timestamp: int
+
+
 def batches_from_columns(
     columns: pa.Table | pa.RecordBatch,
     compression_type: CompressionType = CompressionType.NONE,
@@ -41,31 +51,54 @@ def batches_from_columns(
     batch_bytes: int = BATCH_BYTES,
     producer: Producer = NO_PRODUCER,
     transactional: bool = False,
-) -> list[memoryview]:
+) -> Iterator[memoryview]:
+    """The rows as `headless_batches` with their headers; the batches follow each other in the producer's sequence."""
+    headless = headless_batches(columns, compression_type, level, timestamp_ms=timestamp_ms, batch_bytes=batch_bytes)
+    attributes = compression_type | (TRANSACTIONAL_FLAG if transactional else 0)
+    return _with_headers(headless, attributes, producer)
+
+
+def headless_batches(
+    columns: pa.Table | pa.RecordBatch,
+    compression_type: CompressionType = CompressionType.NONE,
+    level: int | None = None,
+    *,
+    timestamp_ms: int = NO_TIMESTAMP,
+    batch_bytes: int = BATCH_BYTES,
+) -> Iterator[HeadlessBatch]:
     """The rows as batches of at most `batch_bytes` before compression, unless a row alone is larger.
+
+    They are made as they are taken, some at a time; but what is wrong with the columns is said before the first.
 
     Columns: `value` (binary or string); if there are any, `key` (the same), `timestamp` (int64 in milliseconds, or
     a timestamp) and `headers` (lists of structs of a string `key` and a binary `value`). Rows without a
-    timestamp get `timestamp_ms`. The batches follow each other in the producer's sequence.
+    timestamp get `timestamp_ms`.
     """
-    attributes = compression_type | (TRANSACTIONAL_FLAG if transactional else 0)
-    batches: list[memoryview] = []
     table = pa.Table.from_batches([columns]) if isinstance(columns, pa.RecordBatch) else columns
-    for piece in table.combine_chunks().to_batches():
-        rows = _Rows(piece, timestamp_ms)
+    pieces = [_Rows(piece, timestamp_ms) for piece in table.combine_chunks().to_batches()]
+    return _headless(pieces, compression_type, level, batch_bytes)
+
+
+def _headless(
+    pieces: Iterable[_Rows], compression_type: CompressionType, level: int | None, batch_bytes: int
+) -> Iterator[HeadlessBatch]:
+    for rows in pieces:
         for starts in rows.cut(batch_bytes - HEADER_BYTES):
             max_timestamps = np.maximum.reduceat(rows.timestamps[: starts[-1]], starts[:-1])
             for index, batch in enumerate(rows.batches(starts)):
-                count = int(starts[index + 1] - starts[index])
                 if compression_type is not CompressionType.NONE:
                     section = compress(compression_type, bytes(batch[HEADER_BYTES:]), level)
                     batch = memoryview(bytearray().join((bytes(HEADER_BYTES), section)))
-                base_timestamp, max_timestamp = int(rows.timestamps[starts[index]]), int(max_timestamps[index])
-                write_header(batch, attributes, count, base_timestamp, max_timestamp, producer)
-                batches.append(batch)
-                if producer.base_sequence != NO_SEQUENCE:
-                    producer = producer._replace(base_sequence=add_to_sequence(producer.base_sequence, count))
-    return batches
+                start, count = starts[index], int(starts[index + 1] - starts[index])
+                yield HeadlessBatch(batch, count, int(rows.timestamps[start]), int(max_timestamps[index]))
+
+
+def _with_headers(headless: Iterable[HeadlessBatch], attributes: int, producer: Producer) -> Iterator[memoryview]:
+    for data, count, base_timestamp, max_timestamp in headless:
+        write_header(data, attributes, count, base_timestamp, max_timestamp, producer)
+        yield data
+        if producer.base_sequence != NO_SEQUENCE:
+            producer = producer._replace(base_sequence=add_to_sequence(producer.base_sequence, count))
 
 
 class _Rows:
