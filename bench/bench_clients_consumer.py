@@ -1,12 +1,17 @@
 """The consumer beside aiokafka and confluent-kafka: the same records of the same broker, each in turn.
 
 A run reads a topic of one partition from its beginning, by assignment, in polls of up to 500 records, and looks at each
-value. Clients are started before the clock is; rates are medians of runs that alternate.
+value. All check the batches' checksums, as ours and aiokafka do by default. Clients are started before the clock is;
+rates are medians of runs that alternate.
+
+`a_bare_socket` tells how much there is to gain: it makes the same fetches, and throws the records away.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 import time
 from collections.abc import Callable
 
@@ -14,13 +19,21 @@ import aiokafka
 import confluent_kafka
 
 from bench.bench_broker_process import BrokerProcess
+from bench.load.wire import request_frame
 from bench.measure import Row, paired_row
 from moldau import Consumer, Producer
+from moldau.protocol.codec import decode
+from moldau.protocol.headers import decode_response_header
+from moldau.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from moldau.records.batch import RecordBatch
+from moldau.records.walk import boundaries
 
 REPETITIONS = 5
 RECORDS = {100: 1_500_000, 1000: 300_000}
 POLL_RECORDS = 500
 POLL_S = 5.0
+FETCH_BYTES = 1 << 20  # max.partition.fetch.bytes, with every client
+FETCH_VERSION = 12
 
 Read = Callable[[str, str, int], float]
 
@@ -48,11 +61,15 @@ def ours_in_columns(bootstrap: str, topic: str, count: int) -> float:
         return read / (time.perf_counter() - started_s)
 
 
-def confluents(bootstrap: str, topic: str, count: int) -> float:
-    consumer = confluent_kafka.Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "log_level": 0}
-    )
+def _confluent_consumer(bootstrap: str, topic: str) -> confluent_kafka.Consumer:
+    settings: dict[str, object] = {"group.id": "bench", "enable.auto.commit": False, "check.crcs": True, "log_level": 0}
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, **settings})
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    return consumer
+
+
+def confluents(bootstrap: str, topic: str, count: int) -> float:
+    consumer = _confluent_consumer(bootstrap, topic)
     read = size = 0
     started_s = time.perf_counter()
     while read < count:
@@ -66,10 +83,7 @@ def confluents(bootstrap: str, topic: str, count: int) -> float:
 
 
 def confluents_in_batches(bootstrap: str, topic: str, count: int) -> float:
-    consumer = confluent_kafka.Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "log_level": 0}
-    )
-    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    consumer = _confluent_consumer(bootstrap, topic)
     read = size = 0
     started_s = time.perf_counter()
     while read < count:
@@ -102,6 +116,35 @@ def aiokafkas(bootstrap: str, topic: str, count: int) -> float:
     return asyncio.run(run())
 
 
+def a_bare_socket(bootstrap: str, topic: str, count: int) -> float:
+    """One fetch after the other into the same memory; only where the next one begins is looked up."""
+    host, port = bootstrap.rsplit(":", 1)
+    memory = memoryview(bytearray(2 * FETCH_BYTES))
+    with socket.create_connection((host, int(port)), timeout=POLL_S) as broker:
+        broker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+        def receive(into: memoryview) -> memoryview:
+            arrived = 0
+            while arrived < len(into):
+                arrived += broker.recv_into(into[arrived:])
+            return into
+
+        read = 0
+        started_s = time.perf_counter()
+        while read < count:
+            partition = FetchPartition(partition=0, fetch_offset=read, partition_max_bytes=FETCH_BYTES)
+            topics = [FetchTopic(topic=topic, partitions=[partition])]
+            request = FetchRequest(max_wait_ms=int(POLL_S * 1000), min_bytes=1, topics=topics)
+            broker.sendall(request_frame(request, FETCH_VERSION, 1))
+            (size,) = struct.unpack(">i", receive(memory[:4]))
+            frame = receive(memory[:size])
+            _, position = decode_response_header(frame, FetchResponse, FETCH_VERSION)
+            records = decode(FetchResponse, FETCH_VERSION, frame, position).responses[0].partitions[0].records
+            assert records, "the broker has records"
+            read = RecordBatch(records, boundaries(records)[-2]).next_offset
+        return read / (time.perf_counter() - started_s)
+
+
 def _rates(server: BrokerProcess, size: int, *reads: Read) -> list[list[float]]:
     topic = server.new_topic(1)
     count = RECORDS[size]
@@ -118,13 +161,16 @@ def _rates(server: BrokerProcess, size: int, *reads: Read) -> list[list[float]]:
 def consumer_rows(server: BrokerProcess) -> list[Row]:
     rows = []
     for size in RECORDS:
-        mine, columns, confluent, batches, aio = _rates(
-            server, size, ours, ours_in_columns, confluents, confluents_in_batches, aiokafkas
+        mine, columns, confluent, batches, aio, bare = _rates(
+            server, size, ours, ours_in_columns, confluents, confluents_in_batches, aiokafkas, a_bare_socket
         )
         rows.append(paired_row(f"consumer, {size} B", mine, aio, "records/s", "aiokafka", "≥1.2"))
         rows.append(paired_row(f"consumer, {size} B", mine, confluent, "records/s", "confluent-kafka poll", "≥0.6"))
         rows.append(paired_row(f"consumer, {size} B", mine, batches, "records/s", "confluent-kafka consume"))
         rows.append(
             paired_row(f"poll_batches, {size} B", columns, batches, "records/s", "confluent-kafka consume", "≥1.5")
+        )
+        rows.append(
+            paired_row(f"fetched and thrown away, {size} B", bare, batches, "records/s", "confluent-kafka consume")
         )
     return rows
