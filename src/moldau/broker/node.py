@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -30,6 +31,7 @@ from moldau.broker.dynamic_configs import DynamicConfigs
 from moldau.broker.handlers import all_registrations
 from moldau.broker.identity import find_identity, registration_of
 from moldau.broker.log_storage import LogStorage
+from moldau.broker.marker_writing import write_markers
 from moldau.broker.network import limits_of, net_listeners
 from moldau.broker.producer_ids import Block, ProducerIds
 from moldau.broker.registration import register
@@ -54,6 +56,7 @@ from moldau.net.server import Server
 from moldau.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from moldau.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from moldau.protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from moldau.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from moldau.replication.fetch_session_cache import FetchSessionCache, FetchSessions
 from moldau.replication.followers.fetcher import FollowerSurroundings
 from moldau.replication.followers.replica_fetchers import ReplicaFetchers
@@ -238,7 +241,14 @@ class Node:
             clock=self.clock,
             timers=self.timers,
         )
-        self.broker_links = BrokerLinks(self.metadata, listener, options, self.supervisor)
+        self.broker_links = BrokerLinks(
+            self.metadata,
+            listener,
+            options,
+            self.supervisor,
+            broker_id=self.broker_id,
+            here={WriteTxnMarkersRequest: partial(write_markers, self)},
+        )
         self.transactions = TransactionCoordinator(
             self.replicas,
             self.metadata,

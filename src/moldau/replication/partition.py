@@ -156,7 +156,7 @@ class Partition(Generic[LogT]):
         if not self.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         in_sync = len(self.isr.maximal)
-        if in_sync < self.min_insync_replicas and in_sync < self.effective_min_isr:
+        if in_sync < self.min_insync_replicas and in_sync <= len(self.remote_replicas):
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE if self.log.high_watermark >= required_offset else None
 
@@ -338,8 +338,9 @@ class Partition(Generic[LogT]):
 
     @property
     def is_under_min_isr(self) -> bool:
+        """Whether there are fewer in-sync replicas than needed, of those that there are."""
         in_sync = len(self.isr.committed)
-        return in_sync < self.min_insync_replicas and self.is_leader and in_sync < self.effective_min_isr
+        return in_sync < self.min_insync_replicas and in_sync <= len(self.remote_replicas) and self.is_leader
 
     @property
     def is_at_min_isr(self) -> bool:

@@ -121,12 +121,12 @@ class ActiveShard:
             return False
         try:
             result = operation(self.shard)
-            self._check(result)
             assert result.is_replayed
             assert result.on_append is None
             if result.batch is not None and self._compression is CompressionType.NONE:
-                self._append(result.batch)
+                self._append(result.batch)  # nothing has been replayed, so whether it can be is found out by doing it
             else:
+                self._check(result)
                 self._append_together([Written(result, _nobody, 0)])
         except ApiError:
             return False
