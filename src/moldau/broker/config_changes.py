@@ -16,12 +16,13 @@ from typing import Final
 from moldau.base.clock import Clock
 from moldau.base.supervision import OnFailure, Supervisor
 from moldau.broker.config_entities import Entity
-from moldau.cluster.errors import CoordinationError, MalformedZnode, NoNode, SessionExpired
+from moldau.cluster.errors import ConnectionLoss, CoordinationError, MalformedZnode, NoNode, SessionExpired
 from moldau.cluster.store import CoordinationSession, SessionState, WatchEvent
 from moldau.cluster.znodes.configs import decode_config_change
 from moldau.cluster.znodes.layout import CONFIG_CHANGE_PREFIX, CONFIG_CHANGES, sequence_of
 
 CHANGE_LIFE_MS: Final = 15 * 60 * 1000
+RETRY_S: Final = 1.0
 _NAME_PREFIX: Final = CONFIG_CHANGE_PREFIX.rpartition("/")[2]
 
 OnChange = Callable[[Entity], Awaitable[None]]
@@ -56,6 +57,10 @@ class ConfigChanges:
                 await self._catch_up()
             except SessionExpired:
                 logger.info("the session has expired; changes of settings are looked at again with the next one")
+            except ConnectionLoss as error:
+                logger.info("%s; changes of settings are looked at again in %g s", error, RETRY_S)
+                await asyncio.sleep(RETRY_S)
+                continue
             await self._heard.wait()
 
     async def _catch_up(self) -> None:

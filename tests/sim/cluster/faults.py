@@ -160,12 +160,12 @@ class Faults:
             await self._cluster.store.expire(session.session_id)
 
     async def fail_directory(self, broker: SimulatedBroker) -> None:
-        """It stays broken until the broker is started again."""
+        """It stays broken until the broker is started again, and again if it has been started with it meanwhile."""
         directory = self._random.choice(DIRECTORIES)
         operation = self._random.choice(("*", "append", "sync"))
         broker.files.fail(operation, f"{directory}*")
         await self._pause(LONG_S)
-        if broker.is_up:
+        if broker.is_up or broker.is_starting:
             await self.kill(broker)
         else:
             broker.files.heal()

@@ -32,7 +32,9 @@ def main() -> int:
     arguments = parser.parse_args()
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(VirtualTime())
-    logging.basicConfig(level=logging.INFO if arguments.log else logging.CRITICAL + 1, handlers=[handler])
+    if not arguments.log:
+        handler.setLevel(logging.CRITICAL + 1)  # not the loggers: what a broker logs as an error is a failure of the run
+    logging.basicConfig(level=logging.INFO if arguments.log else logging.ERROR, handlers=[handler])
     failed = []
     began = time.perf_counter()
     end = arguments.first + 1 if arguments.end is None else arguments.end
