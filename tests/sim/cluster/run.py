@@ -33,7 +33,7 @@ def main() -> int:
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(VirtualTime())
     if not arguments.log:
-        handler.setLevel(logging.CRITICAL + 1)  # not the loggers: what a broker logs as an error is a failure of the run
+        handler.setLevel(logging.CRITICAL + 1)  # not the loggers: errors of brokers are failures of the run
     logging.basicConfig(level=logging.INFO if arguments.log else logging.ERROR, handlers=[handler])
     failed = []
     began = time.perf_counter()

@@ -11,10 +11,12 @@ from moldau.base.clock import SystemClock, VirtualClock
 from moldau.base.config.broker_config import BrokerConfig, load_broker_config
 from moldau.base.error_codes import ErrorCode
 from moldau.base.errors import ApiError
+from moldau.broker import config_changes
 from moldau.broker.config_changes import CHANGE_LIFE_MS, ConfigChanges
 from moldau.broker.config_entities import BROKERS, TOPICS, Entity, read_overrides, write_overrides
 from moldau.broker.dynamic_configs import DynamicConfigs
-from moldau.cluster.store import CreateMode
+from moldau.cluster.errors import ConnectionLoss
+from moldau.cluster.store import CreateMode, Watcher
 from moldau.cluster.znodes.configs import encode_config, encode_config_change
 from moldau.cluster.znodes.layout import CONFIG_CHANGE_PREFIX, CONFIG_CHANGES
 from tests.unit.broker.handler_node import HandlerNode, with_node
@@ -46,6 +48,29 @@ def test_a_change_of_a_topic_by_somebody_else_is_put_into_force() -> None:
         assert node.configs.topic("a") is config
 
     with_node(scenario, controller=False)
+
+
+def test_a_store_that_cannot_be_reached_for_a_moment_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(config_changes, "RETRY_S", 0.01)
+
+    async def scenario(node: HandlerNode) -> None:
+        await node.configs.load_topic("a")
+        children, failures = node.session.children, iter([True, True])
+
+        async def fails_twice(path: str, watcher: Watcher | None = None) -> list[str]:
+            if path == CONFIG_CHANGES and next(failures, False):
+                raise ConnectionLoss("the store cannot be reached")
+            return await children(path, watcher)
+
+        monkeypatch.setattr(node.session, "children", fails_twice)
+        await put(node, TOPIC, {"retention.ms": "5"})
+        await until(lambda: bool(node.configured_topics))
+        assert next(failures, None) is None, "it was asked while it could not be reached"
+
+    with_node(scenario, controller=False)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_topics_that_were_not_loaded_have_what_they_inherit_and_are_not_followed() -> None:
