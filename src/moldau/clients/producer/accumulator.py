@@ -103,7 +103,7 @@ class RecordAccumulator:
         self.incomplete: dict[ProducerBatch, None] = {}  # without a fate, oldest first
         # Whether the partition of the newest batch has more of them than a few requests take: let the sender run.
         self.crowded = False
-        self.hurry: Callable[[], None] | None = None  # what batches that are awaited in the loop call
+        self.hurry: Callable[[], int] | None = None  # what batches that are awaited in the loop call
         self.refusal: Exception | None = None  # why nothing is taken any more
         self.finished = 0  # batches that had their fate, and so gave memory back
         # The sender's: until when it sleeps. It is woken at most once, by whoever has reason first.

@@ -111,8 +111,9 @@ class ProducerBatch:
         self.log_append_time_ms = NO_TIMESTAMP
         self.error: Exception | None = None
         self.waiters: list[asyncio.Future[None]] | None = [] if awaitable else None
-        # To be called when somebody begins to await it, so that it is not sent a turn of the loop later.
-        self.hurry: Callable[[], None] | None = None
+        # To be called when somebody begins to await it, so that it is not sent a turn of the loop later; says for how
+        # many turns it is worth while to look for the answer.
+        self.hurry: Callable[[], int] | None = None
         # How many bytes of records it takes, before compression.
         self.room_bytes = limit_bytes - HEADER_BYTES
         if compression_type:

@@ -65,7 +65,11 @@ class RecordFuture:
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         batch, _ = self.batch.resolve(self.place)
         if batch.hurry is not None and not batch.closed:
-            batch.hurry()
+            for _ in range(batch.hurry()):
+                yield  # a turn of the loop, which does not sleep meanwhile
+                if batch.done or batch.pieces:
+                    break
+            batch, _ = self.batch.resolve(self.place)
         while not batch.done:
             if batch.waiters is None:
                 raise IllegalState("only futures of moldau.aio can be awaited; call result()")

@@ -9,12 +9,15 @@ With one request in flight a partition is left alone until its batch is answered
 idempotence the sequences see to that with up to five.
 
 Who awaits each record before the next gives the sender one batch at a time, and that goes the way which the last one of
-its partition went, as long as nothing has changed: there is nobody to share a request with, and nothing to look up.
+its partition went, as long as nothing has changed: there is nobody to share a request with, and nothing to look up. A
+broker on the same machine answers before a processor that has gone to sleep is awake again, so if the last answer came
+that soon, whoever awaits this one lets the loop go on turning for a moment instead: a quarter of the time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,6 +52,11 @@ PRODUCE_VERSION_MAX = 11
 # Brokers before 0.11 take message sets only.
 _BATCHES_SINCE = 3
 _REQUEST_OVERHEAD_BYTES = 256
+# How soon an answer has to come for the next to be looked for without sleep, and for how many turns of the loop that is
+# done: some 100 µs.
+NEARBY_MS = 0.2
+TURNS_AWAKE = 30
+_HAS_OTHER_PROCESSORS = (os.cpu_count() or 1) > 1  # or it would keep the broker from answering
 
 Sent = list[tuple[PartitionQueue, ProducerBatch]]
 Built = tuple[PartitionQueue, ProducerBatch, Any]  # the last is the batch's bytes
@@ -130,6 +138,7 @@ class Sender:
         # Where other threads append, they mean to send more than one record at a time.
         self._has_ways = self._has_singles and accumulator.limits.awaitable and not accumulator.limits.linger_ms
         self._loop = asyncio.get_running_loop()
+        self._is_nearby = False  # whether the last answer came at once
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = NEVER_MS
@@ -144,10 +153,14 @@ class Sender:
             self._scheduled = True
             self._loop.call_soon(self.hurry)
 
-    def hurry(self) -> None:
-        """Run now what is to run soon: somebody begins to wait for it."""
-        if self._scheduled and not self._send_alone():
-            self.run()
+    def hurry(self) -> int:
+        """Run now what is to run soon: somebody begins to wait for it, and need not sleep for so many turns."""
+        if not self._scheduled:
+            return 0
+        if self._send_alone():
+            return TURNS_AWAKE if self._is_nearby else 0
+        self.run()
+        return 0
 
     def wake_threadsafe(self) -> None:
         """Run soon; to be called in any thread, and at most once for each `run`."""
@@ -434,6 +447,7 @@ class Sender:
     def _count_answer(self, broker: _Broker, sent_ms: float) -> None:
         broker.in_flight -= 1
         latency_ms = self._cluster.clock.monotonic_ms() - sent_ms
+        self._is_nearby = latency_ms < NEARBY_MS and _HAS_OTHER_PROCESSORS
         self.request_latency_ms += latency_ms
         if latency_ms > self.request_latency_max_ms:
             self.request_latency_max_ms = latency_ms
