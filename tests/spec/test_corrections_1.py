@@ -176,8 +176,10 @@ def test_statement_001_01_a_million_timers_cost_each_as_much_as_a_thousand() -> 
         return (time.thread_time() - began) / (count * rounds)
 
     few = min(cost_of_each(1_000, 100) for _ in range(3))
-    # More than a cache of the processor holds; the twenty-fold of a heap would not pass.
-    assert cost_of_each(1_000_000, 1) < 6 * few
+    many = min(cost_of_each(1_000_000, 1) for _ in range(2))
+    # A million are more than a cache of the processor holds, which was seen to cost up to 7 times as much; the
+    # twenty-fold of a heap would not pass.
+    assert many < 12 * few
 
 
 def nothing() -> None:

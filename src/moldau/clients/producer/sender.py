@@ -56,7 +56,8 @@ _REQUEST_OVERHEAD_BYTES = 256
 # done: some 100 µs.
 NEARBY_MS = 0.2
 TURNS_AWAKE = 30
-_HAS_OTHER_PROCESSORS = (os.cpu_count() or 1) > 1  # or it would keep the broker from answering
+# With one processor it would keep the broker from answering.
+_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 Sent = list[tuple[PartitionQueue, ProducerBatch]]
 Built = tuple[PartitionQueue, ProducerBatch, Any]  # the last is the batch's bytes
@@ -447,7 +448,7 @@ class Sender:
     def _count_answer(self, broker: _Broker, sent_ms: float) -> None:
         broker.in_flight -= 1
         latency_ms = self._cluster.clock.monotonic_ms() - sent_ms
-        self._is_nearby = latency_ms < NEARBY_MS and _HAS_OTHER_PROCESSORS
+        self._is_nearby = latency_ms < NEARBY_MS and _PROCESSORS > 1
         self.request_latency_ms += latency_ms
         if latency_ms > self.request_latency_max_ms:
             self.request_latency_max_ms = latency_ms
