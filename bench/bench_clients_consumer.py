@@ -10,8 +10,6 @@ rates are medians of runs that alternate.
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
 import time
 from collections.abc import Callable
 
@@ -19,7 +17,7 @@ import aiokafka
 import confluent_kafka
 
 from bench.bench_broker_process import BrokerProcess
-from bench.load.wire import request_frame
+from bench.load.wire import Wire, request_frame
 from bench.measure import Row, paired_row
 from moldau import Consumer, Producer
 from moldau.protocol.codec import decode
@@ -118,26 +116,15 @@ def aiokafkas(bootstrap: str, topic: str, count: int) -> float:
 
 def a_bare_socket(bootstrap: str, topic: str, count: int) -> float:
     """One fetch after the other into the same memory; only where the next one begins is looked up."""
-    host, port = bootstrap.rsplit(":", 1)
     memory = memoryview(bytearray(2 * FETCH_BYTES))
-    with socket.create_connection((host, int(port)), timeout=POLL_S) as broker:
-        broker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-        def receive(into: memoryview) -> memoryview:
-            arrived = 0
-            while arrived < len(into):
-                arrived += broker.recv_into(into[arrived:])
-            return into
-
+    with Wire(int(bootstrap.rsplit(":", 1)[1])) as broker:
         read = 0
         started_s = time.perf_counter()
         while read < count:
             partition = FetchPartition(partition=0, fetch_offset=read, partition_max_bytes=FETCH_BYTES)
             topics = [FetchTopic(topic=topic, partitions=[partition])]
             request = FetchRequest(max_wait_ms=int(POLL_S * 1000), min_bytes=1, topics=topics)
-            broker.sendall(request_frame(request, FETCH_VERSION, 1))
-            (size,) = struct.unpack(">i", receive(memory[:4]))
-            frame = receive(memory[:size])
+            frame = broker.exchange_into(request_frame(request, FETCH_VERSION, 1), memory)
             _, position = decode_response_header(frame, FetchResponse, FETCH_VERSION)
             records = decode(FetchResponse, FETCH_VERSION, frame, position).responses[0].partitions[0].records
             assert records, "the broker has records"

@@ -68,19 +68,31 @@ class Wire:
 
     def exchange(self, frame: bytes) -> bytes:
         """The answer to a frame, without its size."""
-        self._socket.sendall(frame)
-        (size,) = _SIZE.unpack(self._read(_SIZE.size))
-        return self._read(size)
+        data = bytearray(self._send(frame))
+        self._read_into(memoryview(data))
+        return bytes(data)
 
-    def _read(self, size: int) -> bytes:
-        data = bytearray(size)
-        view, position = memoryview(data), 0
-        while position < size:
+    def exchange_into(self, frame: bytes, memory: memoryview) -> memoryview:
+        """The same, in memory that is there and large enough."""
+        answer = memory[: self._send(frame)]
+        self._read_into(answer)
+        return answer
+
+    def _send(self, frame: bytes) -> int:
+        """How long the answer is."""
+        self._socket.sendall(frame)
+        head = bytearray(_SIZE.size)
+        self._read_into(memoryview(head))
+        size: int = _SIZE.unpack(head)[0]
+        return size
+
+    def _read_into(self, view: memoryview) -> None:
+        position = 0
+        while position < len(view):
             count = self._socket.recv_into(view[position:])
             if not count:
                 raise ConnectionResetError("the broker closed the connection")
             position += count
-        return bytes(data)
 
     def metadata(self) -> MetadataResponse:
         """All brokers and topics."""

@@ -1,6 +1,6 @@
 """Writing the ends of transactions into partitions that this broker leads: what WriteTxnMarkers asks for.
 
-The coordinator of this broker asks without a request, which saves a seventh of a small transaction's work.
+The coordinator of this broker asks without a request, which saves a tenth of a small transaction's work.
 """
 
 from __future__ import annotations

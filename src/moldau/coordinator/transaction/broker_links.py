@@ -24,8 +24,7 @@ logger = logging.getLogger(__name__)
 Answered = Callable[[Any], None]
 """Called once with the response, or with None if there is none: whether the broker obeyed is then unknown."""
 
-
-Serve = Callable[[Any, Callable[[Any], None]], None]
+Serve = Callable[[Any, Answered], None]
 """Does what a request asks for, and gives the response to a function."""
 
 
