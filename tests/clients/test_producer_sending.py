@@ -216,6 +216,25 @@ def test_columns_larger_than_the_buffer_are_written_in_their_order(cluster: Loca
     assert [record.value for record in stored(cluster, topic, 0)] == values
 
 
+def test_columns_of_the_asyncio_face_leave_the_loop_to_others(cluster: LocalCluster, topic: str) -> None:
+    values = [b"%05d" % row + bytes(1000) for row in range(10_000)]
+    table = pa.table({"value": pa.array(values, pa.binary())})
+
+    async def run() -> tuple[int, int]:
+        async with aio.Producer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            await producer.partitions_for(topic)
+            sending = asyncio.create_task(producer.send_batch(topic, table, partition=0))
+            turns = 0
+            while not sending.done():
+                turns += 1
+                await asyncio.sleep(0)
+            return turns, len(await (await sending))
+
+    turns, batches = asyncio.run(run())
+    assert turns >= batches > 10
+    assert [record.value for record in stored(cluster, topic, 0)] == values
+
+
 def test_what_is_wrong_with_columns_is_said_before_anything_is_sent(
     cluster: LocalCluster, producer: Producer, topic: str
 ) -> None:

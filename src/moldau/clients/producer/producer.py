@@ -95,9 +95,10 @@ class Producer:
         core.check_usable()
         queues = await core.know_topic(topic, partition, core.max_block_ms)
         batches = []
-        deadline_ms = core.cluster.clock.monotonic_ms() + core.max_block_ms
         for batch in core.batches_of(queues, columns, partition):
             batches.append(batch)
+            await asyncio.sleep(0)  # the sender's turn, while the next ones are made
+            deadline_ms = core.cluster.clock.monotonic_ms() + core.max_block_ms
             while not core.accumulator.add_closed(queues, batch):
                 await core.wait_for_memory(deadline_ms)
                 core.check_usable()
